@@ -90,7 +90,7 @@ def main():
         changed += report["group_cost_after_us"] < report["group_cost_found_us"]
         wrong += faults(model.stem, report)
         print(line(cells(model.stem, report)), flush=True)
-    print(f"\n{changed} of {len(models)} refined to less. `*`: ended by the clock.")
+    print(f"\n{changed} of {len(models)} refined to less. `*`: stopped by the time limit.")
     if wrong:
         sys.exit("\n".join(wrong))
 

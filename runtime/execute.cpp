@@ -23,12 +23,12 @@ Result<void> check_next(const Plan& plan, llvm::ArrayRef<TensorView> inputs,
 
 Result<AlignedBuffer> allocate(int64_t bytes) {
   AlignedBuffer buffer = allocate_aligned(bytes);
-  if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
+  if (!buffer) return error(Code::memory_limit, "cannot allocate {0} bytes", bytes);
   return buffer;
 }
 
 Result<void> check_stop(const StopToken& stop) {
-  if (stop.asked()) return error(Code::limit_no_answer, "the run was ended before it was done");
+  if (stop.asked()) return error(Code::limit_no_answer, "the run was stopped before it finished");
   return {};
 }
 
@@ -135,7 +135,7 @@ Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs) {
 
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<TensorView> inputs) {
   if (inputs.size() != plan.inputs.size())
-    return error(Code::bad_input_value, "{0} inputs where `{1}` takes {2}", inputs.size(),
+    return error(Code::bad_input_value, "got {0} inputs, but `{1}` takes {2}", inputs.size(),
                  plan.model, plan.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     TG_CHECK(check_input(plan.values[plan.inputs[i]], *inputs[i].type));
@@ -154,9 +154,9 @@ Result<void> check_externs(const Plan& plan, const CompileOptions& options) {
     const std::string &name = step.attrs[0].text, &signature = step.attrs[1].text;
     if (options.externs && options.externs->find(name, signature)) continue;
     bool other = options.externs && options.externs->has_name(name);
-    return error(Code::no_kernel, "`{0}` is an `extern op` without a kernel", name)
-        .note(other ? "a kernel of that name is registered for another type than " + signature
-                    : "kernels are registered through the C++ API (examples/embed)");
+    return error(Code::no_kernel, "the `extern op` `{0}` has no kernel", name)
+        .note(other ? "a kernel of that name is registered for a different type than " + signature
+                    : "register kernels through the C++ API (examples/embed)");
   }
   return {};
 }
@@ -188,7 +188,7 @@ Result<void> check_memory(const Plan& plan, const MemoryUse& use, int64_t limit_
   int64_t total = add_bytes(add_bytes(use.weights, use.arena), add_bytes(use.workspace, use.io));
   if (limit_bytes == 0 || total <= limit_bytes) return {};
   auto mib = [](int64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; };
-  return error(Code::memory_limit, "`{0}` needs {1} MiB and the limit is {2} MiB", plan.model,
+  return error(Code::memory_limit, "`{0}` needs {1} MiB, but the limit is {2} MiB", plan.model,
                mib(total), mib(limit_bytes))
       .note(llvm::formatv("weights {0} MiB, temporaries {1} MiB, workspace {2} MiB, inputs and "
                           "outputs {3} MiB",

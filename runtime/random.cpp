@@ -84,7 +84,8 @@ Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm:
     return Tensor::zeros(type); // indices and masks: any other number might be out of range
   if (how.kind == WeightInit::Kind::Orthogonal && type.shape.size() < 2)
     return error(Code::bad_attribute,
-                 "`orthogonal` needs a weight of two axes or more, got {0} {1}", path, type.text());
+                 "`orthogonal` requires a weight with two or more axes, got {0} {1}", path,
+                 type.text());
   TG_TRY(Tensor tensor, Tensor::in_place_of(std::move(spare), f32(type.shape)));
   RandomStream stream(seed, ("weight " + path).str());
   llvm::MutableArrayRef<float> out = tensor.floats();

@@ -61,7 +61,7 @@ Result<Tensor> Tensor::zeros(const TensorType& type) {
   tensor.type_ = type;
   tensor.buffer_ = allocate_aligned(type.bytes());
   if (!tensor.buffer_)
-    return error(Code::memory_limit, "the system has no {0} bytes for {1}", type.bytes(),
+    return error(Code::memory_limit, "cannot allocate {0} bytes for {1}", type.bytes(),
                  type.text());
   tensor.capacity_ = type.bytes();
   return tensor;

@@ -79,7 +79,7 @@ KINDS = {
     "json": (b'{"a": 1}\n', "JSON", ".json"),
     "onnx": (b"\x08\x08\x12\x03abc\x3a\x10" + bytes(9), "ONNX", ".onnx"),
     "safetensors": (struct.pack("<Q", 2) + b'{"', "Safetensors", ".safetensors"),
-    "npy": (NPY, "array of NumPy", ".npy"),
+    "npy": (NPY, "NumPy array", ".npy"),
     "npz": (b"PK\x03\x04" + bytes(60), "zip archive", ".npz"),
     "gguf": (b"GGUF\x03" + bytes(60), "GGUF", ".gguf"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(60), "HDF5", ".h5"),
@@ -127,7 +127,7 @@ class Kinds(Files):
 class Reading(Files):
     def test_a_device_that_never_ends(self):
         for command in self.every_reader("/dev/zero"):
-            self.fails(("MiB that are read",), *command)
+            self.fails(("exceeds the limit of",), *command)
 
     def test_what_is_no_file(self):
         loop = self.folder / "loop"
@@ -309,7 +309,7 @@ class CostDatabase(Files):
         ran = tg(*self.run)
         base.close()
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertIn(b"kept in memory only", ran.stdout + ran.stderr)
+        self.assertIn(b"stored in memory only", ran.stdout + ran.stderr)
 
     def prices(self):
         base = sqlite3.connect(self.base)
@@ -329,7 +329,7 @@ class CostDatabase(Files):
             base.close()
             ran = tg(*self.run)
             self.assertEqual(ran.returncode, 0, ran.stderr)
-            self.assertIn(b"no number", ran.stdout + ran.stderr, price)
+            self.assertIn(b"not a number", ran.stdout + ran.stderr, price)
 
     def test_what_is_no_database(self):
         for path in ("/dev/zero", "/dev/null", self.folder, "/proc/self/mem"):

@@ -69,20 +69,20 @@ class Machine:
         return {m["backend"]: m["reason"] for m in self.devices(**how)["missing"]}.get("cuda", "")
 
 
-LOST = "told to fail (CUDA_ERROR); the GPU's context is lost: start the program anew"
+LOST = "told to fail (CUDA_ERROR); the GPU's context is lost: restart the program"
 
 #: The value of STUB_FAULT, the exit code, the diagnostic, and words of the message.
 FAULTS = [
     ("cuInit:34", 1, "E0702", "the CUDA toolkit's stub of the driver is loaded"),
-    ("cuInit:100", 1, "E0702", "is one given to this machine?"),
-    ("cuInit:101", 1, "E0702", "is one given to this machine?"),
+    ("cuInit:100", 1, "E0702", "one is assigned to this machine"),
+    ("cuInit:101", 1, "E0702", "one is assigned to this machine"),
     ("cuInit:304", 1, "E0702", "permission for /dev/nvidia"),
     ("cuInit:800", 1, "E0702", "permission for /dev/nvidia"),
-    ("cuInit:802", 1, "E0702", "fabric manager has to run"),
-    ("cuInit:803", 1, "E0702", "kernel module differ"),
+    ("cuInit:802", 1, "E0702", "fabric manager must be running"),
+    ("cuInit:803", 1, "E0702", "kernel module have different versions"),
     ("cuDeviceGet:101", 1, "E0703", "opening the device failed on the GPU: told to fail"),
-    ("cuDevicePrimaryCtxRetain:2", 3, "E0701", "making a context failed on the GPU: out of memory"),
-    ("cuDevicePrimaryCtxRetain:46", 1, "E0703", "another program may have the GPU to itself"),
+    ("cuDevicePrimaryCtxRetain:2", 3, "E0701", "creating a context failed on the GPU: out of memory"),
+    ("cuDevicePrimaryCtxRetain:46", 1, "E0703", "another program may use the GPU exclusively"),
     ("cuDevicePrimaryCtxRetain:999", 1, "E0703", "the driver may have lost the GPU"),
     ("cuMemAlloc_v2:2", 3, "E0701", "allocating device memory failed on the GPU: out of memory"),
     ("cuMemHostAlloc:2", 3, "E0701", "allocating pinned memory failed on the GPU: out of memory"),
@@ -210,7 +210,7 @@ def old_libraries(machine):
                                  cudnn=cuda_stubs.cudnn("cudnnBackendExecute"))
         yield from works("a cuDNN without a function",
                          machine.run("--verbose", lib=older, model="convolution"),
-                         "cuDNN has no cudnnBackendExecute: an older version?")
+                         "cuDNN lacks the function cudnnBackendExecute: the version may be too old")
 
 
 def newer_gpu(machine):
@@ -219,7 +219,7 @@ def newer_gpu(machine):
     for kept in ("", ", kept"):
         modules.unlink(missing_ok=True)
         outcome = machine.run("--verbose", compute="999", cache=cache, modules=modules)
-        for words in ("the driver compiles kernels from PTX for compute_", "does not know sm_999",
+        for words in ("the driver compiles kernels from PTX for compute_", "does not support sm_999",
                       "40 registers"):
             yield from works(f"a newer GPU{kept}", outcome, words)
         loaded = modules.read_text() if modules.exists() else ""
@@ -239,7 +239,7 @@ def newer_gpu(machine):
 
 def older_gpu(machine):
     """NVRTC no longer supports the GPU."""
-    words = "makes no code for sm_35, only for sm_"
+    words = "does not support sm_35, only sm_"
     code, text, live = machine.run(compute="35")
     if code != 1 or "E0702" not in text or words not in text or live != 0:
         yield f"an older GPU: exit {code}, {live} objects left: {text}"
@@ -250,11 +250,11 @@ def older_gpu(machine):
 def side_by_side(machine):
     """--streams runs each instance from its own thread. Eight runs of four instances are at least 32 launches,
     so that all instances have started when the 32nd fails."""
-    yield from works("four streams", machine.run("--streams", "4"), "4 side by side: ")
+    yield from works("four streams", machine.run("--streams", "4"), "4 concurrent copies: ")
     yield from works("four streams, in JSON", machine.run("--streams", "4", "--json"),
                      '"streams": 4,')
     for told, expected, words in (
-            ("cuStreamCreate:2:3", 3, "making a stream failed on the GPU: out of memory"),  # of the third instance
+            ("cuStreamCreate:2:3", 3, "creating a stream failed on the GPU: out of memory"),  # of the third instance
             ("cuGraphLaunch:719:12", 1, f"starting a run failed on the GPU: {LOST}"),
             ("cuGraphLaunch:719:32", 1, f"starting a run failed on the GPU: {LOST}"),
             ("cuStreamSynchronize:700:32", 1, f"a run failed on the GPU: {LOST}")):
@@ -278,7 +278,7 @@ def narrow_search(machine):
 
 def refused_operation(machine):
     yield from works("cuDNN has no engine", machine.run("--verbose", model="convolution"),
-                     "(cuDNN has no engine: cuDNN's Heuristics cannot be finished: STUB_NOT_SUPP")
+                     "(cuDNN has no engine: cuDNN's Heuristics cannot be finalised: STUB_NOT_SUPP")
     yield from works("layouts", machine.run("--verbose", model="convolution"),
                      "0 layout conversions")
     yield from works("layouts, in JSON", machine.run("--json", model="convolution"),
@@ -301,7 +301,7 @@ def damaged_kernels(machine):
     for kernel in kernels:
         kernel.write_bytes(b"damaged" * 20)
     for run in runs:
-        yield from works("a damaged kernel cache", run(), "was damaged and is made anew")
+        yield from works("a damaged kernel cache", run(), "was damaged and is replaced")
     if any(kernel.read_bytes().startswith(b"damaged") for kernel in kernels if kernel.exists()):
         yield "a damaged kernel was not made anew"
 

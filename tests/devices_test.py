@@ -25,8 +25,8 @@ def how_far_tried(report, text):
     tried = report["tried"]
     if not tried["on_gpu"]:
         for place, words in (("tg devices", text), ("docs/commands.md", PAGE)):
-            if "nothing has run on a GPU yet" not in words:
-                yield f"{place} says that nothing has run on a GPU yet, not: {words}"
+            if "nothing was tested on a GPU" not in words:
+                yield f"{place} says that nothing was tested on a GPU, not: {words}"
     cuda = [d for d in report["devices"] + report["missing"] if d["backend"] == "cuda"][0]
     for library, version in cuda["library_versions"].items():
         label = version.partition(" ")[2]

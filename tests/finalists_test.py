@@ -53,7 +53,7 @@ def check_wrong(tg, folder):
         report = report_of(tg, folder, finalists, "--search", search, "--rules", str(folder / "wrong.tg"),
                            "--trust-rules", text=DEEP)
         assert report["source_returned"] and report["nodes_after"] == report["nodes_before"], report
-        assert any("gives another output" in note for note in report["notes"]), report["notes"]
+        assert any("gives a different output" in note for note in report["notes"]), report["notes"]
 
 
 def default_report(tg, folder, model, *options):
@@ -102,7 +102,7 @@ def check_figures(tg, folder):
 def check_numbers(tg, folder):
     """Notes report non-finite and denormal numbers, which do not disqualify a candidate."""
     model = folder / "model.tg"
-    for text, said in ((NAN, "is not finite on random inputs"), (TINY, "denormal numbers turn up"), (MODEL, "")):
+    for text, said in ((NAN, "is not finite on random inputs"), (TINY, "denormal numbers occur"), (MODEL, "")):
         if text == TINY and platform.machine() != "x86_64":
             continue  # the processor does not report denormals
         model.write_text(text)

@@ -40,7 +40,7 @@ def faults(tg, files, excused):
     if done.returncode != 0:
         yield output_of(done).rstrip()
     mistakes = output_of(check(tg, [path for path in rest if path.parent == ERRORS]))
-    yield from (line for line in mistakes.splitlines() if line.startswith("not laid out"))
+    yield from (line for line in mistakes.splitlines() if line.startswith("not formatted"))
 
 
 def output_of(done):

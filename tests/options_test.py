@@ -94,10 +94,10 @@ class Parser(unittest.TestCase):
             with self.subTest(command=command["name"], option=flag):
                 if row["kind"] == "flag":
                     if flag.startswith("--"):
-                        self.assertIn(f"`{flag}` takes no value", self.refused(command, f"{flag}=yes"))
+                        self.assertIn(f"`{flag}` does not take a value", self.refused(command, f"{flag}=yes"))
                     continue
-                self.assertIn(f"`{flag}` needs a value", self.refused(command, flag))
-                self.assertIn(f"`{flag}` needs a value", self.refused(command, flag, "--json"))
+                self.assertIn(f"`{flag}` requires a value", self.refused(command, flag))
+                self.assertIn(f"`{flag}` requires a value", self.refused(command, flag, "--json"))
                 bad = []
                 if "low" in row:
                     bad = [str(int(row["low"]) - 1), "many", "nan", str(int(row["high"] * 2 + 1))]
@@ -108,7 +108,7 @@ class Parser(unittest.TestCase):
                 elif row["kind"] == "pairs":
                     bad = ["N", "=3"] + (["N="] if "," not in row["value"] else [])  # lists may be empty
                 for value in bad:
-                    self.assertRegex(self.refused(command, f"{flag}={value}"), rf"`{flag}` takes .*`{re.escape(value)}`")
+                    self.assertRegex(self.refused(command, f"{flag}={value}"), rf"`{flag}` requires .*`{re.escape(value)}`")
                 if row["kind"] not in ("words", "pairs"):
                     good = row["words"][0] if row["words"] else str(int(row.get("high", 3)))
                     self.assertIn(f"`{flag}` is given twice", self.refused(command, flag, good, flag, good))

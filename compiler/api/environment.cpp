@@ -44,9 +44,9 @@ tg::EnvironmentOptions options_of(const EnvironmentOptions& o, const tg::StopTok
 }
 
 tg::Result<void> check_environment(const EnvironmentOptions& o) {
-  if (o.horizon < 1) return tg::error(tg::Code::usage, "`horizon` takes a number from 1, not 0");
+  if (o.horizon < 1) return tg::error(tg::Code::usage, "`horizon` must be at least 1, not 0");
   if (o.most_candidates < 1)
-    return tg::error(tg::Code::usage, "`most_candidates` takes a number from 1, not 0");
+    return tg::error(tg::Code::usage, "`most_candidates` must be at least 1, not 0");
   return tg::check_options(o.search);
 }
 
@@ -75,10 +75,10 @@ struct Environment::Impl {
   }
   tg::Result<void> check(size_t action) const {
     if (!game->state())
-      return tg::error(tg::Code::usage, "there is no state yet: reset() begins an episode");
+      return tg::error(tg::Code::usage, "there is no state yet: start an episode with reset()");
     if (action > candidates.size())
-      return tg::error(tg::Code::usage, "there is no action {0}: the state has {1}", action,
-                       candidates.size() + 1);
+      return tg::error(tg::Code::usage, "there is no action {0}: the number of actions is {1}",
+                       action, candidates.size() + 1);
     return {};
   }
   /// Names rewrites by their rules, with the recorded places.
@@ -127,7 +127,7 @@ std::optional<Error> Environment::reset() {
 
 Expected<StepResult> Environment::step(size_t action) {
   if (impl_->over)
-    return to_error(tg::error(tg::Code::usage, "no episode goes on: reset() begins one"));
+    return to_error(tg::error(tg::Code::usage, "no episode is running: start one with reset()"));
   if (auto checked = impl_->check(action); !checked) return to_error(checked.error());
   impl_->over = true; // also on an error
   tg::Result<tg::RewriteEnvironment::Step> done = impl_->game->step(action);

@@ -42,13 +42,12 @@ Diagnostic name_roots(const SerializedEGraph& egraph, Diagnostic fault) {
 /// Checks the answer with a checker that shares no code with the extractors.
 Result<void> check_answer(const SerializedEGraph& egraph, const Extraction& answer) {
   CheckedChoice checked = check_choice(egraph.problem, answer.choice);
-  if (!checked.ok())
-    return error(Code::internal, "the answer does not pass the check: {0}", checked.fault);
+  if (!checked.ok()) return error(Code::internal, "the result fails the check: {0}", checked.fault);
   if (checked.dag_cost != answer.dag_cost || checked.tree_cost != answer.tree_cost)
-    return error(Code::internal, "the answer costs {0}, not {1}", checked.dag_cost,
+    return error(Code::internal, "the result costs {0}, not {1}", checked.dag_cost,
                  answer.dag_cost);
   if (answer.lower_bound > checked.dag_cost)
-    return error(Code::internal, "the bound {0} lies above the cost {1}", answer.lower_bound,
+    return error(Code::internal, "the bound {0} exceeds the cost {1}", answer.lower_bound,
                  checked.dag_cost);
   return {};
 }

@@ -48,7 +48,7 @@ Result<void> check_field(const char* name, const T& value, const T& normal,
                          const tangram::fields::Range& range) {
   auto number = static_cast<double>(value);
   if (value == normal || (number >= range.low && number <= range.high)) return {};
-  return error(Code::usage, "`{0}` takes a number from {1} to {2}, not {3}", name,
+  return error(Code::usage, "`{0}` requires a number from {1} to {2}, not {3}", name,
                number_text(range.low), number_text(range.high), number_text(number));
 }
 
@@ -59,7 +59,7 @@ Result<void> check_field(const char* name, const E& value, const E&,
   llvm::StringRef(all.only).split(words, '|', -1, /*KeepEmpty=*/false);
   llvm::StringRef word = tangram::word(value);
   if (words.empty() || llvm::is_contained(words, word)) return {};
-  return error(Code::usage, "`{0}` takes one of {1}, not `{2}`", name, llvm::join(words, ", "),
+  return error(Code::usage, "`{0}` requires one of {1}, not `{2}`", name, llvm::join(words, ", "),
                word);
 }
 
@@ -397,10 +397,11 @@ void Optimization::choose_kernels(Optimized& found, const PrepareOptions& run) c
                           time_.kernel_choice_s());
   found.report.total_s += clock.seconds();
   if (!chosen || chosen->changes() == 0) return;
-  found.report.notes.push_back(llvm::formatv(
-      "{0} of {1} operators run faster on another kernel than the rule says, the result {2:f2} "
-      "times as fast; kept for all runs on this machine",
-      chosen->changes(), chosen->lines.size(), chosen->whole->ratio));
+  found.report.notes.push_back(
+      llvm::formatv("{0} of {1} operators run faster on a kernel that the fixed rule does not "
+                    "choose; the result is {2:f2} "
+                    "times as fast, and these kernels are kept for later runs on this machine",
+                    chosen->changes(), chosen->lines.size(), chosen->whole->ratio));
 }
 
 /// Adds a note if prices and whole runs are far apart.
@@ -437,7 +438,7 @@ void Optimization::add_result_notes(Optimized& found, llvm::ArrayRef<Rule> rules
   std::vector<std::string>& notes = found.report.notes;
   if (std::string note = own_note(rules); !note.empty()) notes.push_back(std::move(note));
   if (runs.turned_off() && found.report.found_other)
-    notes.push_back("no whole runs (--finalists 0): the prices alone decide");
+    notes.push_back("no whole runs (--finalists 0): prices alone decide");
   if (is_measured(o_.cost) && !runs.turned_off()) choose_kernels(found, run);
   if (!runs.runner() || host_.judge) return;
   if (!o_.portable) add_time_notes(found.report, run);
@@ -477,7 +478,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   if (host_.searched) host_.searched();
   if (!found) return std::move(found.error());
   if (o_.groups == tangram::Groups::On && !recorder.groups())
-    found->report.notes.push_back("these costs have no prices of groups: --groups does nothing");
+    found->report.notes.push_back("these costs have no prices of groups: --groups has no effect");
   add_result_notes(*found, rules, runs, run);
   TG_CHECK(write_files(*found, recorder.table()));
   std::string text;
@@ -500,8 +501,8 @@ std::string verified_text(const Equivalence& equivalence, size_t steps) {
   std::string chain =
       llvm::formatv("; {0} step{1} checked against the rules", steps, steps == 1 ? "" : "s");
   if (!equivalence.equal())
-    return llvm::formatv("not decided whether it equals its source: {0}{1}", equivalence.undecided,
-                         chain);
+    return llvm::formatv("undecided whether the result equals its source: {0}{1}",
+                         equivalence.undecided, chain);
   switch (equivalence.method) {
   case Equivalence::Method::Identical: return "verified: the result is its source, node for node";
   case Equivalence::Method::Field:
@@ -511,9 +512,10 @@ std::string verified_text(const Equivalence& equivalence, size_t steps) {
         equivalence.points, equivalence.log2_error, chain, equivalence.points == 1 ? "" : "s");
   case Equivalence::Method::Float64: break;
   }
-  return llvm::formatv("verified in float64 alone: taken for arbitrary functions, relu, exp and "
-                       "their like make `{0}` differ{1}",
-                       equivalence.field_difference, chain);
+  return llvm::formatv(
+      "verified only in float64: treated as uninterpreted functions, relu, exp and "
+      "similar functions make `{0}` differ{1}",
+      equivalence.field_difference, chain);
 }
 
 /// Replays the chain by the text of the rules, if there is one, and compares the result with its

@@ -39,17 +39,19 @@ Result<std::unique_ptr<Policy>> parse_motifs(const llvm::json::Object& file,
   auto table = std::make_shared<MotifTable>();
   for (const auto& [name, value] : rules) {
     double weight = weight_of(&value);
-    if (weight < 0) return bad_policy_file(path, "a weight of `rules` is no number from 0");
+    if (weight < 0)
+      return bad_policy_file(path, "a weight of `rules` must be a non-negative number");
     table->rules[llvm::StringRef(name).str()] = weight;
   }
   const llvm::json::Array* pairs = file.getArray("pairs");
-  if (!pairs) return bad_policy_file(path, "it has no array `pairs`");
+  if (!pairs) return bad_policy_file(path, "the array `pairs` is missing");
   for (const llvm::json::Value& value : *pairs) {
     const llvm::json::Array* pair = value.getAsArray();
     bool whole = pair && pair->size() == 3 && (*pair)[0].getAsString() &&
                  (*pair)[1].getAsString() && weight_of(&(*pair)[2]) >= 0;
     if (!whole)
-      return bad_policy_file(path, "an element of `pairs` is not two rules and a number from 0");
+      return bad_policy_file(path,
+                             "an element of `pairs` must be two rules and a non-negative number");
     table->pairs[{(*pair)[0].getAsString()->str(), (*pair)[1].getAsString()->str()}] =
         weight_of(&(*pair)[2]);
   }
@@ -61,13 +63,13 @@ Result<std::unique_ptr<Policy>> parse_motifs(const llvm::json::Object& file,
 Result<std::unique_ptr<Policy>> parse_rival(llvm::StringRef text, llvm::StringRef path) {
   TG_TRY(llvm::json::Value value, parse_json(text, path, Code::bad_data_file));
   const llvm::json::Object* file = value.getAsObject();
-  if (!file) return bad_policy_file(path, "it holds no object");
+  if (!file) return bad_policy_file(path, "it is not a JSON object");
   const llvm::json::Object* rules = file->getObject("rules");
-  if (!rules) return bad_policy_file(path, "it has no object `rules`");
+  if (!rules) return bad_policy_file(path, "the object `rules` is missing");
   llvm::StringRef agent = file->getString("agent").getValueOr("");
   if (agent == "gains") return parse_gains(*rules, path);
   if (agent == "motifs") return parse_motifs(*file, *rules, path);
-  return bad_policy_file(path, "its `agent` is neither `gains` nor `motifs`");
+  return bad_policy_file(path, "`agent` must be `gains` or `motifs`");
 }
 
 bool holds_text(llvm::StringRef path) {
@@ -81,8 +83,8 @@ bool holds_text(llvm::StringRef path) {
 Result<std::unique_ptr<Policy>> open_policy_file(const std::string& path) {
   uint64_t bytes = 0;
   if (!holds_text(path) && !llvm::sys::fs::file_size(path, bytes))
-    return error(Code::bad_data_file, "`{0}` holds tensors, not a table of weights of rules", path)
-        .suggest("policies that are networks are followed by `tg-paper opt`");
+    return error(Code::bad_data_file, "`{0}` contains tensors, not a table of rule weights", path)
+        .suggest("use `tg-paper opt` for policies that are networks");
   TG_TRY(std::string text, read_text_file(path));
   return parse_rival(text, path);
 }

@@ -71,7 +71,7 @@ tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef 
   if (!asked || (row && row->tf32)) return {};
   std::string having = tg::backend_names(std::mem_fn(&tg::BackendRow::tf32));
   return tg::error(tg::Code::usage, "`allow_tf32` requires {0}, not `{1}`",
-                   having.empty() ? "a backend that this build lacks" : having, where);
+                   having.empty() ? "a backend that is not in this build" : having, where);
 }
 
 /// Wraps the kernel with the types of this header; constant parts are made once.
@@ -94,7 +94,7 @@ read_declaration(const std::string& text, SourceManager& sources, DiagnosticSink
              tree[tree.decls()[0]].external;
   if (!one) {
     sink.report(
-        tg::error(tg::Code::usage, "`{0}` is not the declaration of one `extern op`", text));
+        tg::error(tg::Code::usage, "`{0}` is not a declaration of exactly one `extern op`", text));
     return std::nullopt;
   }
   const tg::ast::Decl& decl = tree[tree.decls()[0]];
@@ -111,7 +111,7 @@ extern_kernels(const std::vector<ExternOp>& ops, SourceManager& sources, Diagnos
   for (const ExternOp& op : ops) {
     auto declared = read_declaration(op.declaration, sources, sink);
     if (declared && !op.kernel)
-      sink.report(tg::error(tg::Code::usage, "`{0}` is given without a kernel", declared->first));
+      sink.report(tg::error(tg::Code::usage, "`{0}` has no kernel", declared->first));
     else if (declared)
       kernels->add(declared->first, declared->second, wrapped(op));
   }
@@ -133,8 +133,9 @@ bool shape_fits(const std::vector<int64_t>& shape, size_t elements) {
 
 tg::Result<tg::Tensor> to_tensor(const Tensor& tensor, tg::DType dtype, llvm::StringRef what) {
   if (!shape_fits(tensor.shape, tensor.data.size()))
-    return tg::error(tg::Code::bad_input_value, "{0} has {1} elements, which its shape does not",
-                     what, tensor.data.size());
+    return tg::error(tg::Code::bad_input_value,
+                     "{0} has {1} elements, which does not match its shape", what,
+                     tensor.data.size());
   tg::TensorType type{dtype, tg::Shape(tensor.shape.begin(), tensor.shape.end())};
   TG_TRY(tg::Tensor copy, tg::Tensor::zeros(type));
   tg::convert(tg::DType::F32, reinterpret_cast<const std::byte*>(tensor.data.data()), dtype,
@@ -359,10 +360,11 @@ Expected<Verification> verify(const Model& a, const Model& b, const VerifyOption
     return model.impl().kept && model.impl().kept->has_nodes();
   };
   if (a.impl().kept != b.impl().kept && (has_nodes(a) || has_nodes(b)))
-    return to_error(tg::error(tg::Code::models_differ,
-                              "`{0}` and `{1}` keep operators of different files: they can only be "
-                              "compared with what optimize() makes of them",
-                              a.name(), b.name()));
+    return to_error(
+        tg::error(tg::Code::models_differ,
+                  "`{0}` and `{1}` keep operators of different files: compare each only "
+                  "with its result of optimize()",
+                  a.name(), b.name()));
   tg::Result<tg::ModelsVerified> verified = tg::verify_models(
       {own_graph(a), a.name(), a.impl().weights}, {own_graph(b), b.name(), b.impl().weights},
       options, tg::stop_within(options.time_limit_s, options.memory_limit_mb, options.interrupt));
@@ -491,7 +493,7 @@ void reference_weights_weakly(const Model& model, tg::LoadedProgram& program) {
     if (std::shared_ptr<const tg::WeightFile> file = weak.lock())
       return tg::weights_from(std::move(file))(value);
     return tg::error(tg::Code::usage,
-                     "the weights of the model are gone with it: keep the model to load its "
+                     "the weights were freed with the model: keep the model alive to load its "
                      "program again (`streams`)");
   };
 }
@@ -566,7 +568,7 @@ tg::Result<void> bind(Program::Impl& impl, std::vector<tg::TensorView> views) {
   auto updated = static_cast<size_t>(llvm::count_if(plan.inputs, is_updated));
   if (updated == 0) return executable.bind_views(views);
   if (views.size() != plan.inputs.size() - updated)
-    return tg::error(tg::Code::bad_input_value, "{0} inputs where `{1}` takes {2}", views.size(),
+    return tg::error(tg::Code::bad_input_value, "got {0} inputs, but `{1}` takes {2}", views.size(),
                      plan.model, plan.inputs.size() - updated);
   std::vector<std::optional<size_t>> outputs(views.size());
   std::vector<tg::Tensor> begin;
@@ -645,14 +647,14 @@ namespace {
 tg::Result<std::vector<std::byte*>> output_places(const tg::Plan& plan,
                                                   const std::vector<TensorView>& outputs) {
   if (outputs.size() != plan.outputs.size())
-    return tg::error(tg::Code::bad_input_value, "{0} places for outputs where `{1}` has {2}",
+    return tg::error(tg::Code::bad_input_value, "got memory for {0} outputs, but `{1}` has {2}",
                      outputs.size(), plan.model, plan.outputs.size());
   std::vector<std::byte*> places;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const tg::TensorType& type = plan.values[plan.outputs[i].value].type;
     if (outputs[i].dtype != tg::to_public(type.dtype) || !llvm::equal(outputs[i].shape, type.shape))
-      return tg::error(tg::Code::bad_input_value, "the place for output {0} must be {1}", i,
-                       type.text());
+      return tg::error(tg::Code::bad_input_value,
+                       "the memory for output {0} must have the type {1}", i, type.text());
     places.push_back(static_cast<std::byte*>(outputs[i].data));
   }
   return places;

@@ -27,8 +27,8 @@ Result<onnx::ImportOptions> read_sizes(const Options& o) {
   for (const auto& [name, text] : o.shapes) {
     std::optional<std::vector<int64_t>> shape = read_shape(text);
     if (!shape)
-      return error(Code::usage, "`--shape` takes sizes, as in `{0}=1,3,224,224`, not `{1}`", name,
-                   text)
+      return error(Code::usage, "`--shape` requires sizes, as in `{0}=1,3,224,224`, not `{1}`",
+                   name, text)
           .suggest("`--shape NAME=` is the shape of a scalar");
     if (!sizes.shapes.try_emplace(name, std::move(*shape)).second)
       return error(Code::usage, "`--shape {0}=` is given twice", name);
@@ -36,7 +36,7 @@ Result<onnx::ImportOptions> read_sizes(const Options& o) {
   for (const auto& [name, text] : o.dims) {
     int64_t size = 0;
     if (llvm::StringRef(text).getAsInteger(10, size))
-      return error(Code::usage, "`--dim` takes a size, as in `{0}=8`, not `{1}`", name, text);
+      return error(Code::usage, "`--dim` requires a size, as in `{0}=8`, not `{1}`", name, text);
     if (!sizes.dims.try_emplace(name, size).second)
       return error(Code::usage, "`--dim {0}=` is given twice", name);
   }

@@ -75,7 +75,7 @@ int Session::fail(llvm::function_ref<void(llvm::json::OStream&)> more) {
   for (const Diagnostic& d : sink.all())
     if (d.severity == Severity::Error) code = std::max(code, exit_code(d.code));
   if (code == 70)
-    err << "This is a fault of Tangram. Please report it with the command, the input and `tg "
+    err << "This is a fault in Tangram. Please report it with the command, the input and `tg "
            "--version`.\n";
   if (options.json) {
     llvm::json::OStream json(out, 2);

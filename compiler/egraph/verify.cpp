@@ -19,7 +19,8 @@ std::string name_of(const EGraph& egraph, ENodeId id) {
 std::string verify_node(InferMemo& infer, const EGraph& egraph, ENodeId id) {
   const ENode& n = egraph.node(id);
   for (ClassId child : egraph.children(id))
-    if (!canonical(egraph, child)) return name_of(egraph, id) + " has a child that was renamed";
+    if (!canonical(egraph, child))
+      return name_of(egraph, id) + " has a child that is not canonical";
   llvm::SmallVector<TypeId, 6> types;
   for (ClassId child : egraph.children(id)) types.push_back(egraph.eclass(child).type);
   Typing typing = infer(n.op, n.attrs, types);
@@ -73,7 +74,7 @@ std::string verify(const EGraph& egraph) {
     if (!egraph.node({i}).alive()) continue;
     ++live;
     filtered += egraph.node({i}).filtered();
-    if (!seen[i]) return name_of(egraph, {i}) + " is in no ring";
+    if (!seen[i]) return name_of(egraph, {i}) + " is not in any ring";
     if (std::string wrong = verify_node(infer, egraph, {i}); !wrong.empty()) return wrong;
     for (ClassId child : egraph.children({i})) ++users[child.index];
   }

@@ -14,13 +14,14 @@ Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& gre
   for (ClassIx root : problem.roots())
     if (!greedy.choice[root].valid())
       return error(Code::no_solution,
-                   "class {0}, a root, has no finite-cost node whose operands can be extracted",
+                   "the root class {0} has no node of finite cost with extractable operands",
                    root.index);
-  return error(Code::no_solution, "no choice stores at most {0} bytes", problem.byte_limit());
+  return error(Code::no_solution, "no graph has weights of at most {0} bytes",
+               problem.byte_limit());
 }
 
 Diagnostic stopped_early() {
-  return error(Code::limit_no_answer, "extraction was ended before it had an answer");
+  return error(Code::limit_no_answer, "extraction was stopped before it had a result");
 }
 
 double sum_of_rewards(const ExtractionProblem& problem) {

@@ -323,14 +323,14 @@ private:
     best_->seconds = watch_.seconds();
     best_->out_of_time = !best_->optimal && reason_not_proved() == kTimeLimit;
     if (!best_->optimal)
-      best_->note =
-          llvm::formatv("{0}: {1}; the answer is by {2}", stages_ == Stages::All ? "best" : "ilp",
-                        reason_not_proved(), best_->algorithm);
+      best_->note = llvm::formatv("{0} was stopped by {1}; the result is from {2}",
+                                  stages_ == Stages::All ? "best" : "ilp", reason_not_proved(),
+                                  best_->algorithm);
     return std::move(*best_);
   }
 
   llvm::StringRef reason_not_proved() const {
-    if (asked_to_stop_) return "it was asked to stop";
+    if (asked_to_stop_) return "an interruption";
     return stopped_.empty() ? llvm::StringRef(kTimeLimit) : llvm::StringRef(stopped_);
   }
 

@@ -188,14 +188,14 @@ private:
   bool wrong(llvm::StringRef what) {
     switch (place_) {
     case Place::Start: return fail(llvm::formatv("expected an object, found {0}", what));
-    case Place::Nodes: return fail(llvm::formatv("`nodes` is to be an object, not {0}", what));
+    case Place::Nodes: return fail(llvm::formatv("`nodes` must be an object, not {0}", what));
     case Place::Node:
       return fail(in_node(llvm::formatv("expected an object, found {0}", what).str()));
     case Place::Roots:
-      return fail(llvm::formatv("`root_eclasses` is to be an array, not {0}", what));
-    case Place::InRoots: return fail(llvm::formatv("a root is to be a string, not {0}", what));
+      return fail(llvm::formatv("`root_eclasses` must be an array, not {0}", what));
+    case Place::InRoots: return fail(llvm::formatv("a root must be a string, not {0}", what));
     case Place::InChildren:
-      return fail(in_node(llvm::formatv("a child is to be a string, not {0}", what).str()));
+      return fail(in_node(llvm::formatv("a child must be a string, not {0}", what).str()));
     default:
       return fail(in_node(llvm::formatv("the field `{0}` must not be {1}", key_, what).str()));
     }
@@ -271,7 +271,7 @@ public:
       for (uint32_t i = 0; i < row.child_count; ++i) {
         uint32_t child = read_.children[row.first_child + i];
         if (cls_of[child] == kNone)
-          return fail(llvm::formatv("node `{0}`: its child `{1}` is not among the nodes",
+          return fail(llvm::formatv("node `{0}`: its child `{1}` does not exist",
                                     read_.nodes[row.id], read_.nodes[child]));
         children.push_back({cls_of[child]});
       }
@@ -305,8 +305,8 @@ private:
     }
     if (count == 0) return {};
     if (count > kMostNamed) unknown += llvm::formatv(" and {0} more", count - kMostNamed).str();
-    return fail(
-        llvm::formatv("no node is of the root class{0} {1}", count > 1 ? "es" : "", unknown));
+    return fail(llvm::formatv("there are no nodes of the root class{0} {1}", count > 1 ? "es" : "",
+                              unknown));
   }
 
   Handler& read_;
@@ -337,7 +337,7 @@ Result<SerializedEGraph> parse_egraph_json(llvm::StringRef text, llvm::StringRef
     Diagnostic d =
         error(Code::bad_egraph_file, "{0}:{1}: {2}", name, line_at(text, parsed.Offset()), why);
     if (!llvm::StringRef(text).ltrim().startswith("{"))
-      d.help = "this is no e-graph in JSON (egraph-serialize); `tg opt` optimises models";
+      d.help = "expected an e-graph in JSON (egraph-serialize); use `tg opt` to optimise a model";
     return d;
   }
   if (!handler.has_nodes())

@@ -465,7 +465,7 @@ ExtractedGraph unchanged(const Graph& source, PriceCache& prices) {
   out.cost_us = price_graph(source, prices);
   out.out_of_time = true;
   out.algorithm = "source";
-  out.note = "extraction was ended before it had an answer: the source is the result";
+  out.note = "extraction was stopped before it had a result: the source is returned";
   return out;
 }
 

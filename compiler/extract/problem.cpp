@@ -80,7 +80,7 @@ public:
 
   void run() {
     for (ClassIx root : problem_.roots()) {
-      if (root.index >= problem_.class_count()) out_.fault = "a root names no class";
+      if (root.index >= problem_.class_count()) out_.fault = "a root does not name a class";
       if (!out_.fault.empty() || !open(root)) return;
       while (!stack_.empty())
         if (!step()) return;
@@ -101,7 +101,7 @@ private:
     NodeIx node = choice_[cls];
     if (!node.valid()) return fail(llvm::formatv("class {0} has no node", cls.index));
     if (node.index >= problem_.node_count() || !(problem_.class_of(node) == cls))
-      return fail(llvm::formatv("the node of class {0} is not of it", cls.index));
+      return fail(llvm::formatv("the node of class {0} belongs to another class", cls.index));
     if (!problem_.usable(node))
       return fail(llvm::formatv("the node of class {0} must not be used", cls.index));
     state_[cls.index] = State::Open;

@@ -113,12 +113,14 @@ std::string verify(const Graph& graph) {
     if (!infer(graph.symbols(), n.op, attrs, types, type, &why))
       return llvm::formatv("node {0} ({1}) is ill-typed: {2}", i, op_info(n.op).name, why);
     if (!(type == n.type))
-      return llvm::formatv("node {0} has another type than its operands give", i);
+      return llvm::formatv("the type of node {0} differs from the type inferred from its operands",
+                           i);
     if (!(graph.symbols().attrs(attrs) == n.attrs))
       return llvm::formatv("the attributes of node {0} are not in normal form", i);
   }
   for (const GraphOutput& output : graph.outputs())
-    if (output.node.index >= graph.size()) return "the output " + output.name + " names no node";
+    if (output.node.index >= graph.size())
+      return "the output " + output.name + " does not name a node";
   return {};
 }
 

@@ -34,7 +34,7 @@ NodeId NodeMaker::op(OpKind kind, Nodes operands, Attributes attributes) {
 
 NodeId NodeMaker::named(llvm::StringRef name, Nodes operands, Attributes attributes) {
   std::optional<OpKind> kind = find_op(name);
-  return kind ? op(*kind, operands, attributes) : fail("there is no operator `" + name + "` here");
+  return kind ? op(*kind, operands, attributes) : fail("unknown operator `" + name + "`");
 }
 
 // --- leaves --------------------------------------------------------------------------------------

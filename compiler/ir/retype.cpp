@@ -40,7 +40,8 @@ private:
     NodeId id = to_.add(op, attrs, operands, &why);
     if (id.valid()) return id;
     llvm::StringRef name(op_info(op).name.data(), op_info(op).name.size());
-    return error(Code::bad_attribute, "{0} cannot work in {1}: {2}", name, dtype_name(dtype_), why);
+    return error(Code::bad_attribute, "{0} does not support {1}: {2}", name, dtype_name(dtype_),
+                 why);
   }
 
   /// Casts are hash-consed, so all readers of the value share one.

@@ -135,7 +135,7 @@ Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rule
   if (fault == kReplayStopped)
     return error(Code::limit_no_answer, "the explanation was not checked against the rules: {0}",
                  fault);
-  return error(Code::internal, "the explanation of `{0}` does not hold: {1}", source.name(), fault);
+  return error(Code::internal, "the explanation of `{0}` is wrong: {1}", source.name(), fault);
 }
 
 Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optimized,
@@ -149,7 +149,7 @@ Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optim
   const Derivation& chain = *optimized.chain;
   std::optional<size_t> wrong = wrong_step(chain, rules, options);
   if (!wrong) {
-    fault.help = "no step of the explanation is wrong by itself: this is an internal fault";
+    fault.help = "no single step of the explanation is wrong: this is an internal fault";
     return fault;
   }
   const DerivationStep& step = chain.steps[*wrong];

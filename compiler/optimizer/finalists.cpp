@@ -57,8 +57,8 @@ void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
   for (size_t i : order) kept.push_back(std::move(chosen[i]));
   if (!prices.empty())
     report.notes.push_back(
-        llvm::formatv("of {0} candidates the {1} cheapest are measured whole, by "
-                      "prices of what is launched at once",
+        llvm::formatv("whole runs are limited to the {1} cheapest of {0} candidates, by "
+                      "prices of groups of operators",
                       chosen.size(), most));
   chosen = std::move(kept);
 }
@@ -75,9 +75,9 @@ void complete_others(std::vector<Candidate>& chosen, const FinalistOptions& opti
 
 std::string choice_reason(const Candidate& winner, const Candidate& cheapest) {
   if (!winner.chosen_by.empty())
-    return llvm::formatv("the one that {0} prices chose", winner.chosen_by);
+    return llvm::formatv("the one chosen by {0} prices", winner.chosen_by);
   double above_us = winner.cost_us - cheapest.cost_us;
-  return llvm::formatv("one that prices put {0:f1} us {1} the cheapest", std::abs(above_us),
+  return llvm::formatv("one priced {0:f1} us {1} the cheapest", std::abs(above_us),
                        above_us < 0 ? "below" : "above");
 }
 
@@ -101,7 +101,7 @@ std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> cho
   if (order[0] == 0 || difference(source, chosen[0].graph).empty()) return order[0];
   if (const std::string& fault = screened[0].fault; !fault.empty()) {
     report.notes.push_back(
-        llvm::formatv("the cheapest of {0} finalists {1}; the fastest of the others goes on",
+        llvm::formatv("the cheapest of {0} finalists {1}; the fastest of the others is used",
                       chosen.size(), fault));
     return order[0];
   }
@@ -115,7 +115,7 @@ std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> cho
     ratio *= runs->times.ratio;
   }
   if (winner > 0)
-    report.notes.push_back(llvm::formatv("of {0} finalists measured whole, {1} runs faster, by "
+    report.notes.push_back(llvm::formatv("of {0} finalists timed in whole runs, {1} is faster, by "
                                          "{2:f2}x",
                                          chosen.size(), choice_reason(chosen[winner], chosen[0]),
                                          ratio));

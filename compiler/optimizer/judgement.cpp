@@ -45,8 +45,8 @@ std::string new_graph(const ResultSection& report) {
 
 /// The note for a found graph that there was no time to run.
 std::string unmeasured_note(const ResultSection& report, llvm::StringRef what_ended) {
-  return llvm::formatv("{0} did not meet the source ({1}): the source is returned; with "
-                       "`--finalists 0` prices alone decide",
+  return llvm::formatv("{0} was not timed against the source ({1}): the source is returned; with "
+                       "`--finalists 0`, prices alone decide",
                        new_graph(report), what_ended);
 }
 
@@ -57,11 +57,12 @@ std::string why_source(const ResultSection& report, const WholeRuns& runs) {
   if (runs.times.cut)
     return unmeasured_note(
         report,
-        llvm::formatv("the time was over after {0} runs of each", runs.times.first.runs).str());
+        llvm::formatv("the time limit was reached after {0} runs of each", runs.times.first.runs)
+            .str());
   return llvm::formatv("as measured{3}, {0} is {1} ({2:f2}x): the source is returned", graph,
-                       runs.times.second_slower() ? "slower" : "not faster beyond the noise",
+                       runs.times.second_slower() ? "slower" : "not faster beyond noise",
                        runs.times.ratio,
-                       runs.disturbance != Disturbance::None ? " while other work ran" : "");
+                       runs.disturbance != Disturbance::None ? " while other programs ran" : "");
 }
 
 /// Judges without whole runs. If the source does not run here, it may be too large, and prices
@@ -70,9 +71,9 @@ std::string why_source(const ResultSection& report, const WholeRuns& runs) {
 Optimized judge_without_runs(const Graph& source, Optimized optimized, const Diagnostic& why) {
   OptimizeReport& report = optimized.report;
   if (why.code != Code::limit_no_answer) {
-    report.notes.push_back("whole runs were not possible, the prices decide: " + why.message);
+    report.notes.push_back("whole runs were not possible, so prices decide: " + why.message);
     if (gains_by_groups(report)) return optimized;
-    std::string note = new_graph(report) + " costs no less by what the device launches at once: "
+    std::string note = new_graph(report) + " is not cheaper by the prices of operator groups: "
                                            "the source is returned";
     return keep_source(source, std::move(report), std::move(note));
   }
@@ -209,7 +210,7 @@ Optimized judge(const Graph& source, Finalist& found, llvm::ArrayRef<Rule> rules
     worse |= changed && !runner;
   if (!changed || worse)
     return keep_source(source, std::move(report),
-                       worse ? "nothing found costs less than the source" : "");
+                       worse ? "no graph was found that costs less than the source" : "");
   Optimized result{std::move(graph), std::move(report)};
   if (!runner || result.report.comparison) return result;
   return judge_by_clock(source, std::move(result), std::move(found.fault), *runner,

@@ -92,8 +92,7 @@ void note_assumptions(llvm::ArrayRef<Rule> rules, ResultSection& report) {
       if (rule.name == used.rule && !rule.finite.empty())
         names += (names.empty() ? "" : ", ") + rule.name;
   if (!names.empty())
-    report.notes.push_back(
-        "takes it for granted that no input or weight holds an infinity or NaN: " + names);
+    report.notes.push_back("assumes that no input or weight contains an infinity or NaN: " + names);
 }
 
 /// Notes the user's own rules that `--numerics` leaves out.
@@ -111,7 +110,7 @@ void note_left_out(llvm::ArrayRef<Rule> rules, Numerics numerics, ResultSection&
                            : least == Numerics::Risky ? "all"
                                                       : "reassociate";
   report.notes.push_back(
-      llvm::formatv("rules left out, which `--numerics {0}` uses: {1}", option, names));
+      llvm::formatv("rules not used without `--numerics {0}`: {1}", option, names));
 }
 
 /// Notes the size of the found graph. Errors: `internal`, in builds that verify.

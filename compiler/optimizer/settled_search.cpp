@@ -120,7 +120,7 @@ private:
     report_.stopped_by = "an earlier result";
     report_.notes.push_back(std::string("an earlier search found ") +
                             (is_source ? "nothing faster" : "it") +
-                            "; --time-limit lets another one go on");
+                            "; --time-limit starts another search");
     return {std::move(known.graph), known.after_us};
   }
 
@@ -150,7 +150,8 @@ private:
     report_.forget_bounds();
     report_.recalled = true;
     if (!difference(recalled_->graph, source_).empty()) report_.recalled_times = recalled_times_;
-    report_.notes.push_back("an earlier search found it; this one found nothing better by 1%");
+    report_.notes.push_back(
+        "an earlier search found this result; this one found none that is better by 1%");
     return std::move(*recalled_);
   }
 

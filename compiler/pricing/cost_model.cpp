@@ -120,7 +120,7 @@ Result<CostSpec> parse_timed(Source source, llvm::StringRef backend, llvm::Strin
 Result<CostSpec> parse_analytic(llvm::StringRef device) {
   if (device.empty() || find_device_profile(device)) return CostSpec::analytic(device.str());
   auto name = [](const DeviceProfile& profile) { return profile.name; };
-  return error(Code::usage, "no device profile `{0}`; there are {1}", device,
+  return error(Code::usage, "unknown device profile `{0}`; the profiles are {1}", device,
                llvm::join(llvm::map_range(device_profiles(), name), ", "));
 }
 
@@ -133,7 +133,7 @@ Result<CostSpec> parse_cost_spec(llvm::StringRef text, llvm::StringRef option) {
   if (kind == "calibrated") return parse_timed(Source::Calibrated, detail, option);
   if (kind == "file" && !detail.empty()) return CostSpec::table(detail.str());
   return error(Code::usage,
-               "`{0}` takes calibrated[:BACKEND], analytic[:PROFILE], measured[:BACKEND] or "
+               "`{0}` requires calibrated[:BACKEND], analytic[:PROFILE], measured[:BACKEND] or "
                "file:TABLE, not `{1}`",
                option, text);
 }

@@ -241,9 +241,10 @@ std::vector<std::string> MeasuredCost::notes() const {
   // A few are not worth a note; if there are many, the machine is busy, and the result may
   // be affected.
   if (10 * unsettled() > timed_)
-    notes.push_back(llvm::formatv("{0} of {1} prices were taken while other work ran; they are not "
-                                  "kept, and a later run takes them again",
-                                  unsettled(), timed_));
+    notes.push_back(
+        llvm::formatv("{0} of {1} prices were measured while other programs ran; they are not "
+                      "kept, and a later run measures them again",
+                      unsettled(), timed_));
   return notes;
 }
 

@@ -83,7 +83,7 @@ bool whole_number(const Json& value, int64_t least, int64_t end, Where where) {
 bool holds(const Json* value, FieldType what, Where where) {
   if (!value) return fail(where, "missing value");
   switch (what) {
-  case FieldType::Text: return value->getAsString() || fail(where, "expected a text");
+  case FieldType::Text: return value->getAsString() || fail(where, "expected a string");
   case FieldType::Flag: return value->getAsBoolean() || fail(where, "expected true or false");
   case FieldType::Number: return is_number(*value) || fail(where, "expected a number");
   case FieldType::NumberOrNull:
@@ -168,11 +168,11 @@ bool are_steps(const Object& trace, Where where) {
 /// Checks keys that traces of earlier versions lack: a text, or a list of texts.
 bool is_labelled(const Object& node, Where where) {
   if (const Json* name = node.get("name"); name && !name->getAsString())
-    return fail(where.field("name"), "expected a text");
+    return fail(where.field("name"), "expected a string");
   for (llvm::StringLiteral key : {llvm::StringLiteral("weights"), llvm::StringLiteral("outputs")}) {
     if (!node.get(key)) continue;
     bool texts = each(node, key, where, [](const Json& text, size_t, Where at) {
-      return text.getAsString() || fail(at, "expected a text");
+      return text.getAsString() || fail(at, "expected a string");
     });
     if (!texts) return false;
   }

@@ -131,7 +131,7 @@ private:
     if (stated_) return true;
     Diagnostic d = error(Code::unknown_name, decl_.numerics.span, "unknown class of numerics `{0}`",
                          decl_.numerics.text);
-    d.help = "it is exact, reassociates, risky or lossy";
+    d.help = "the classes are exact, reassociates, risky and lossy";
     sink_.report(std::move(d));
     return false;
   }
@@ -151,17 +151,17 @@ private:
   }
 
   bool unknown_kind(const ast::Type& type) {
-    Diagnostic d =
-        error(Code::unknown_name, type.span, "`{0}` is no kind of rule parameter", type.name.text);
+    Diagnostic d = error(Code::unknown_name, type.span, "`{0}` is not a kind of rule parameter",
+                         type.name.text);
     bool tensor =
         parse_dtype(type.name.text) || type.bracketed || !idiom_of_type(type.name.text).empty();
-    d.help = tensor ? "leave it out: a variable stands for tensors of every "
-                      "shape; what a rule "
-                      "asks of them stands behind `where`"
-                    : "kinds are tensor, unary, binary, activation, pointwise, "
+    d.help = tensor ? "omit it: a variable matches tensors of every "
+                      "shape; write "
+                      "requirements after `where`"
+                    : "the kinds are tensor, unary, binary, activation, pointwise, "
                       "and those of attributes "
                       "(int, ints, float, bool, pair, pad, act, axis, axes); "
-                      "most can be left out";
+                      "most can be omitted";
     sink_.report(std::move(d));
     return false;
   }
@@ -195,9 +195,9 @@ private:
   std::vector<Rule> read_native() {
     if (!is_fuse_pointwise()) {
       sink_.report(error(Code::rule_pattern, decl_.span,
-                         "a rule over any pointwise operator is built in, and "
-                         "has one form")
-                       .suggest("f(xs...) => fuse(f, xs...), with parameters "
+                         "a rule on arbitrary pointwise operators has "
+                         "only one form")
+                       .suggest("write f(xs...) => fuse(f, xs...), with parameters "
                                 "f: pointwise, xs..."));
       return {};
     }
@@ -257,9 +257,9 @@ private:
   static std::string message(const RuleFault& fault) {
     switch (fault.kind) {
     case RuleFault::Kind::NeverTyped:
-      return "rule `" + fault.rule + "` can never match: no types fit what it matches";
+      return "rule `" + fault.rule + "` can never match: no types fit its left side";
     case RuleFault::Kind::NeverHolds:
-      return "rule `" + fault.rule + "` can never match: its conditions hold for no types";
+      return "rule `" + fault.rule + "` can never match: no types satisfy its conditions";
     case RuleFault::Kind::NeverBuilt:
       return "rule `" + fault.rule + "` can never apply: no types fit its result";
     default: return "the sides of rule `" + fault.rule + "` have different types";

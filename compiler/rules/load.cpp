@@ -73,7 +73,7 @@ private:
       if (!file) return sink_.report(std::move(file.error()));
       const File* rules = read(entry, *file);
       if (rules->rules.empty() && !sink_.failed())
-        sink_.report(error(Code::unknown_rule, "{0} has no rule", entry)
+        sink_.report(error(Code::unknown_rule, "{0} has no rules", entry)
                          .suggest("a rule looks like this: rule once(x) { relu(relu(x)) => "
                                   "relu(x) }"));
       return take(rules->rules);
@@ -111,7 +111,7 @@ private:
       if (!fresh)
         sink_.report(error(Code::duplicate_name, "two rules are named `{0}`: {1}:{2} and {3}:{4}",
                            rule.name, at->second->file, at->second->line, rule.file, rule.line)
-                         .suggest("switch one off, or rename it"));
+                         .suggest("leave one out or rename it"));
     }
     if (!sink_.failed()) return std::move(taken_);
     if (!unread_ || taken_.empty()) return std::nullopt;
@@ -152,7 +152,7 @@ private:
         error(Code::unknown_rule, "there is no rule, rule set or rule file `{0}`", entry);
     llvm::StringRef near = near_miss(entry, names);
     d.help = near.empty() ? "`tg rules list` shows all" : "did you mean `" + near.str() + "`?";
-    if (llvm::sys::fs::is_regular_file(entry)) d.help = "the path of a rule file has to end in .tg";
+    if (llvm::sys::fs::is_regular_file(entry)) d.help = "the path of a rule file must end in .tg";
     sink_.report(std::move(d));
   }
 
@@ -247,7 +247,7 @@ private:
   void report_not_there(const ast::Name& name, llvm::ArrayRef<Rule> rules) {
     std::vector<llvm::StringRef> names;
     for (const Rule& rule : rules) names.push_back(rule.declared);
-    Diagnostic d = error(Code::unknown_rule, name.span, "there is no rule `{0}` there", name.text);
+    Diagnostic d = error(Code::unknown_rule, name.span, "that file has no rule `{0}`", name.text);
     llvm::StringRef near = near_miss(name.text, names);
     if (!near.empty()) d.help = "did you mean `" + near.str() + "`?";
     sink_.report(std::move(d));

@@ -28,13 +28,13 @@ Result<ScreeningResult> time_briefly(LoadedGraph& loaded) {
 /// Seconds. Compared with such a run, interrupts and caches left by other programs are negligible.
 constexpr double kSlowRun = 0.2;
 
-constexpr char kNotRun[] = "was not run: the time was over";
+constexpr char kNotRun[] = "was not run: the time limit was reached";
 
 /// Returns the error for a run that was stopped, which is not a fault of the graph.
 Diagnostic over(const StopToken& stop) {
-  return error(Code::limit_no_answer, stop.cancelled() ? "somebody asked for the end"
+  return error(Code::limit_no_answer, stop.cancelled() ? "it was interrupted"
                                       : stop.full()    ? "the memory limit was reached"
-                                                       : "the time was over");
+                                                       : "the time limit was reached");
 }
 
 std::string run_failure_text(const Diagnostic& why) { return "does not run: " + why.message; }
@@ -48,9 +48,10 @@ std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
     if (difference <= bound || !summarise(expected[i]).finite) continue;
     const std::string& name = graph.outputs()[i].name;
     if (std::isfinite(difference))
-      return llvm::formatv("gives another output `{0}` (the largest difference is {1:f4} of the "
-                           "largest element, and may be {2:f4})",
-                           name, difference, bound);
+      return llvm::formatv(
+          "gives a different output `{0}` (the largest difference is {1:f4} of the "
+          "largest element, the tolerance is {2:f4})",
+          name, difference, bound);
     return llvm::formatv("gives an output `{0}` that cannot be compared (it is not finite, or the "
                          "source's is all zero)",
                          name);
@@ -63,9 +64,10 @@ std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
 std::string not_finite_note(const Graph& source, llvm::ArrayRef<Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!summarise(outputs[i]).finite)
-      return llvm::formatv("output `{0}` of the source is not finite on random inputs: graphs are "
-                           "judged by their time alone there",
-                           source.outputs()[i].name);
+      return llvm::formatv(
+          "output `{0}` of the source is not finite on random inputs: there, graphs are "
+          "compared only by time",
+          source.outputs()[i].name);
   return "";
 }
 
@@ -74,7 +76,7 @@ std::string denormals_note(const LoadedGraph& source) {
   if (source.on_denormals.empty()) return "";
   const StepInfo& first = source.on_denormals.front();
   return llvm::formatv("{4} in runs of the source on random inputs, in {0} "
-                       "operator{1}, first in `{2}` {3}: runs may be slower than prices say",
+                       "operator{1}, first in `{2}` {3}: runs may be slower than the prices",
                        source.on_denormals.size(), source.on_denormals.size() == 1 ? "" : "s",
                        first.name, first.result, kDenormalsTurnUp);
 }
@@ -82,11 +84,10 @@ std::string denormals_note(const LoadedGraph& source) {
 /// Explains the times of graphs that were loaded in parts; "" for others.
 std::string parts_note(const LoadedGraph& first, const LoadedGraph& second) {
   if (!first.in_parts) return "";
-  return llvm::formatv(
-      "too large to be loaded whole beside one another: times are sums over parts, "
-      "of which equal ones were timed once ({0} of {1} in the source, {2} of {3} "
-      "in the new graph); outputs are those of the whole graphs",
-      first.parts.size(), first.all_parts, second.parts.size(), second.all_parts);
+  return llvm::formatv("the graphs are too large to be loaded together: times are sums over parts, "
+                       "and equal parts are timed once ({0} of {1} in the source, {2} of {3} "
+                       "in the new graph); outputs are compared for the whole graphs",
+                       first.parts.size(), first.all_parts, second.parts.size(), second.all_parts);
 }
 
 /// Returns the trust in minimum times over rounds, from the load by other programs in each round.

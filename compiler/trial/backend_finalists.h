@@ -9,7 +9,7 @@
 namespace tg {
 
 /// The beginning of the note on denormal numbers.
-inline constexpr llvm::StringRef kDenormalsTurnUp = "denormal numbers turn up";
+inline constexpr llvm::StringRef kDenormalsTurnUp = "denormal numbers occur";
 
 /// Adds a round of whole runs. Each time is the median within the round, and the minimum over all
 /// rounds. Errors: the device's.

@@ -8,7 +8,8 @@ namespace {
 
 constexpr size_t kLeastRuns = 5 * kRunsPerPair, kMostRuns = 300, kScreeningRuns = 5;
 constexpr double kSeconds = 1.5, kPatienceSeconds = 8;
-constexpr llvm::StringLiteral kRefused = "is refused by its judge", kFails = "fails at its judge";
+constexpr llvm::StringLiteral kRefused = "is rejected by the judge function",
+                              kFails = "fails in the judge function";
 
 bool decided(const Comparison& times) { return times.second_faster() || times.second_slower(); }
 

@@ -97,7 +97,8 @@ Result<RunTimes> time_program(LoadedProgram& program, llvm::ArrayRef<Tensor> inp
   TimingOptions timing = timing_options(program, options);
   RunTimes times;
   if (options.streams > 1 && !find_backend(program.options.backend)->streams)
-    return error(Code::usage, "`streams` is not of the backend `{0}`", program.options.backend);
+    return error(Code::usage, "the backend `{0}` does not support `streams`",
+                 program.options.backend);
   if (options.streams > 1) {
     times.streams = static_cast<size_t>(options.streams);
     TG_TRY(times.timing, time_instances(program, inputs, options.streams, timing));
@@ -205,13 +206,14 @@ Result<RunReport> run_model(const Graph& source, const Graph& graph, const Prepa
 void judge_outputs(const RunReport& report, bool checked, DiagnosticSink& sink) {
   for (const RunOutput& output : report.outputs) {
     if (!output.summary.finite) {
-      Diagnostic d = error(Code::not_finite, "the output `{0}` holds NaN or infinity", output.name);
+      Diagnostic d =
+          error(Code::not_finite, "the output `{0}` contains NaN or infinity", output.name);
       if (!checked) d.severity = Severity::Warning;
       sink.report(std::move(d));
     } else if (output.max_rel_diff && !(*output.max_rel_diff <= output.bound)) {
-      sink.report(error(Code::outputs_differ,
-                        "the output `{0}` differs from the reference by {1}, over {2}", output.name,
-                        difference_text(*output.max_rel_diff), difference_text(output.bound)));
+      sink.report(error(
+          Code::outputs_differ, "the output `{0}` differs from the reference by {1}, more than {2}",
+          output.name, difference_text(*output.max_rel_diff), difference_text(output.bound)));
     }
   }
 }

@@ -23,16 +23,18 @@ Result<std::vector<std::optional<size_t>>> carried_inputs(const Plan& plan) {
     if (output == plan.outputs.end()) continue;
     const TensorType& type = plan.values[output->value].type;
     if (!(type == input.type))
-      return error(Code::bad_input_value,
-                   "`{0}` is an input of {1} and an output of {2}: the next step cannot take it",
-                   input.name, input.type.text(), type.text());
+      return error(
+          Code::bad_input_value,
+          "`{0}` is an input of type {1} and an output of type {2}: the next step cannot use it",
+          input.name, input.type.text(), type.text());
     carried[i] = static_cast<size_t>(output - plan.outputs.begin());
   }
   if (llvm::none_of(carried, [](const auto& output) { return output.has_value(); }))
-    return error(Code::usage, "the steps of `{0}` would all be the same: it updates no weight",
+    return error(Code::usage,
+                 "the steps of `{0}` would all be the same: it does not update a weight",
                  plan.model)
-        .suggest("update(w, …) says what a weight is in the next step; an output with the name and "
-                 "type of an input is that input");
+        .suggest("set a weight for the next step with update(w, …), or give an output the name and "
+                 "type of an input");
   return carried;
 }
 
@@ -70,7 +72,7 @@ Result<Batches> Batches::make(const Plan& plan, std::vector<NamedTensor> data, u
     auto named = llvm::find(names, array.name);
     if (named == names.end())
       return error(Code::bad_input_value, "`{0}` has no input `{1}`", plan.model, array.name)
-          .suggest("its inputs: " + llvm::join(names, ", "));
+          .suggest("its inputs are: " + llvm::join(names, ", "));
     auto input = static_cast<size_t>(named - names.begin());
     const TensorType& wanted = plan.values[plan.inputs[input]].type;
     const TensorType& got = array.tensor.type();
@@ -80,18 +82,19 @@ Result<Batches> Batches::make(const Plan& plan, std::vector<NamedTensor> data, u
     if (!fits)
       return error(
           Code::bad_input_value,
-          "the examples of `{0}` are {1}: each has to be of one place along the first axis "
-          "of {2}",
+          "the examples of `{0}` have the type {1}, which differs from {2} beyond the first "
+          "axis",
           array.name, got.text(), wanted.text());
     auto examples = static_cast<size_t>(got[0]), batch = static_cast<size_t>(wanted[0]);
     if (examples < batch)
-      return error(Code::bad_input_value, "`{0}` has {1} examples, and a step takes {2}",
+      return error(Code::bad_input_value, "`{0}` has {1} examples, but a step takes {2}",
                    array.name, examples, batch);
     bool first = made.streams_.empty();
     if (!first && (examples != made.order_.size() || batch != made.batch_))
-      return error(Code::bad_input_value,
-                   "`{0}` has {1} examples in steps of {2}, others have {3} in steps of {4}",
-                   array.name, examples, batch, made.order_.size(), made.batch_);
+      return error(
+          Code::bad_input_value,
+          "`{0}` has {1} examples in steps of {2}, but other inputs have {3} in steps of {4}",
+          array.name, examples, batch, made.order_.size(), made.batch_);
     made.batch_ = batch;
     made.order_.resize(examples);
     made.streams_.push_back({input, std::move(array.tensor)});
@@ -129,7 +132,8 @@ Result<void> check_finite(const Plan& plan, llvm::ArrayRef<Tensor> outputs, size
     if (outputs[i].type().elements() == 1 && !summarise(outputs[i]).finite)
       return error(Code::not_finite, "the output `{0}` is not finite after step {1}",
                    plan.outputs[i].name, step)
-          .suggest("smaller steps, or gradients of limited length: `limit` of std.optimizer");
+          .suggest(
+              "use smaller steps, or limit the length of gradients with `limit` of std.optimizer");
   return {};
 }
 

@@ -34,11 +34,11 @@ llvm::StringRef price_error_cause(PriceOrigin origin) {
   case PriceOrigin::Estimated:
     return "the prices are estimates; `tg calibrate` fits them to this machine";
   case PriceOrigin::Profile:
-    return "the prices are estimates of a device by name; `--cost measured` takes those of this "
+    return "the prices are estimates for a named device; `--cost measured` uses prices of this "
            "machine";
   case PriceOrigin::Table:
-    return "the prices are those of a file, taken on another machine or beside other programs; "
-           "`--cost measured` takes those of this machine";
+    return "the prices are from a file, measured on another machine or while other programs ran; "
+           "`--cost measured` uses prices of this machine";
   }
   return "";
 }
@@ -46,17 +46,16 @@ llvm::StringRef price_error_cause(PriceOrigin origin) {
 /// Returns the most likely of the known causes.
 std::string likely_cause(const PriceGap& gap, bool slower) {
   if (gap.disturbance != Disturbance::None)
-    return "other programs used the machine meanwhile; repeat it on an idle machine";
+    return "other programs used the machine; repeat it on an idle machine";
   if (gap.denormals && slower)
-    return "runs compute on denormal numbers, which prices are not taken on";
+    return "runs compute on denormal numbers, but prices are measured on normal ones";
   bool elsewhere = gap.origin == PriceOrigin::Table || gap.origin == PriceOrigin::Profile;
   if (gap.slow_machine && slower && !elsewhere)
-    return "the machine computes slower now than it did when the prices were taken";
+    return "the machine is slower now than when the prices were measured";
   if (llvm::StringRef cause = price_error_cause(gap.origin); !cause.empty()) return cause.str();
-  if (gap.threads > 1 && slower)
-    return "threads that wait for one another; compare with `--threads 1`";
-  if (slower) return "operands that are not in the caches, as they are where operators are timed";
-  return "the prices were taken on a busy machine";
+  if (gap.threads > 1 && slower) return "threads wait for one another; compare with `--threads 1`";
+  if (slower) return "operands are not in the caches, as they are when operators are timed";
+  return "the prices were measured on a busy machine";
 }
 
 PriceOrigin origin_of(const CostSpec& spec) {
@@ -95,7 +94,7 @@ std::string gap_note(const PriceGap& gap) {
   if (std::max(ratio, 1 / ratio) < kWide || std::abs(gap.run_us - gap.price_us) < kLeastUs)
     return "";
   bool slower = ratio > 1;
-  return llvm::formatv("{5}{0:f1} us, {1:f1} times as {2} as the cost of {3:f1} us says; likely "
+  return llvm::formatv("{5}{0:f1} us, {1:f1} times as {2} as its cost of {3:f1} us; likely "
                        "cause: {4}",
                        gap.run_us, slower ? ratio : 1 / ratio, slower ? "long" : "short",
                        gap.price_us, likely_cause(gap, slower), kGapNote);

@@ -83,9 +83,9 @@ void undecided_by_bound(Equivalence& result) {
   result.verdict = Equivalence::Verdict::Undecided;
   result.undecided =
       llvm::formatv("the models agree at {0} random point{2} of the field, but a difference "
-                    "could hide there: the error bound is 2^{1:f1}, not below 2^-20",
+                    "may remain: the error bound is 2^{1:f1}, not below 2^-20",
                     result.points, result.log2_error, result.points == 1 ? "" : "s");
-  result.help = "smaller shapes (`--set`) have fewer places for a difference to hide in";
+  result.help = "use smaller shapes (`--set`), which give a smaller error bound";
 }
 
 } // namespace
@@ -127,7 +127,7 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
   if (pairs.outputs.empty()) return result;
   double bytes = check_bytes(joined);
   if (bytes > static_cast<double>(options.memory_limit_bytes))
-    return undecided(result, llvm::formatv("the check would hold {0:f0} MB, and the limit is {1}",
+    return undecided(result, llvm::formatv("the check requires {0:f0} MB, but the limit is {1} MB",
                                            bytes / (1 << 20), options.memory_limit_bytes >> 20));
   result.per_point = bound_of(joined.graph, pairs.wanted);
   result.method = Equivalence::Method::Field;
@@ -142,7 +142,7 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
   result.log2_error = result.per_point.log2_miss * static_cast<double>(result.points);
   if (outcome == FieldCheck::Outcome::Stopped) return undecided(result, "stopped");
   if (outcome == FieldCheck::Outcome::NoUsablePoint)
-    return undecided(result, "a divisor is zero wherever the models were evaluated");
+    return undecided(result, "a divisor is zero at all points at which the models were evaluated");
   if (outcome == FieldCheck::Outcome::Agree) {
     confirm_in_float64(joined, options, result);
     if (result.equal() && result.log2_error > options.log2_decided) undecided_by_bound(result);

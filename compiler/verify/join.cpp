@@ -52,7 +52,7 @@ Result<void> same_weights(const Leaves& a, const Graph& b) {
 
 Result<void> same_outputs(const Graph& a, const Graph& b) {
   if (a.outputs().size() != b.outputs().size())
-    return error(Code::models_differ, "{0} has {1} outputs and {2} has {3}", a.name(),
+    return error(Code::models_differ, "{0} has {1} outputs, but {2} has {3}", a.name(),
                  a.outputs().size(), b.name(), b.outputs().size());
   for (size_t i = 0; i < a.outputs().size(); ++i) {
     const GraphOutput &x = a.outputs()[i], &y = b.outputs()[i];

@@ -97,7 +97,7 @@ private:
   std::string check(size_t i) {
     const DerivationStep& step = chain_.steps[i];
     if (step.rule >= rules_.size()) return "there is no such rule";
-    if (step.exchanges.empty()) return "nothing is exchanged";
+    if (step.exchanges.empty()) return "it exchanges nothing";
     const Rule& rule = rules_[step.rule];
     return rule.native == Native::No ? check_rule(rule, step) : check_fused(step);
   }
@@ -119,7 +119,7 @@ private:
     if (step.classes.size() != rule.class_vars || step.values.size() != rule.value_vars)
       return "its variables are not bound";
     NodeBinding binding{step.classes, step.values};
-    if (!conditions_hold(terms_, rule, binding)) return "its conditions do not hold";
+    if (!conditions_hold(terms_, rule, binding)) return "its conditions are not satisfied";
     std::vector<NodeId> built;
     llvm::SmallVector<Exchange, 2> sides;
     for (size_t side = 0; side < rule.lhs.size(); ++side) {
@@ -132,8 +132,8 @@ private:
       if (!llvm::any_of(sides, [&](const Exchange& side) {
             return side.from == exchange.from && side.to == exchange.to;
           }))
-        return "what is exchanged is not the two sides of the rule";
-      if (!same_type(exchange)) return "its sides have two types";
+        return "the exchanged terms are not the two sides of the rule";
+      if (!same_type(exchange)) return "its sides have different types";
     }
     return {};
   }
@@ -142,8 +142,9 @@ private:
     for (const Exchange& exchange : step.exchanges) {
       NodeId from = without_fused(terms_, exchange.from, written_out_);
       NodeId to = without_fused(terms_, exchange.to, written_out_);
-      if (!from.valid() || !(from == to)) return "written out, the two sides differ";
-      if (!same_type(exchange)) return "its sides have two types";
+      if (!from.valid() || !(from == to))
+        return "the two sides differ after expanding fused operators";
+      if (!same_type(exchange)) return "its sides have different types";
     }
     return {};
   }

@@ -99,7 +99,7 @@ void ClassWatch::observe_not_finite(const Joined& sides, uint64_t seed, const st
     if (broken == 0) continue;
     spread_ = llvm::formatv("with one {0} among its inputs, {1} of {2} elements {3} at {4}", value,
                             broken, left.size(),
-                            exact ? "differ" : "are not finite on the right side alone", where);
+                            exact ? "differ" : "are not finite only on the right side", where);
     return;
   }
 }

@@ -156,7 +156,7 @@ private:
   RuleVerdict stopped() const {
     RuleVerdict out;
     out.status = RuleVerdict::Status::Stopped;
-    out.why = "the check was ended before it had an answer";
+    out.why = "the check was stopped before it had a result";
     return out;
   }
 
@@ -351,7 +351,7 @@ private:
       if (found.rounded) uncrossed_ = "the sides differ where rounding may decide a comparison";
     }
     if (open && !open->empty())
-      uncrossed_ = "no inputs were found at which " + llvm::join(*open, ", ") + " changes sides";
+      uncrossed_ = "no tested inputs give both results of " + llvm::join(*open, ", ");
   }
 
   /// Returns true if the sides differ in the way in which the rule was refuted.
@@ -405,7 +405,7 @@ private:
   void check_reach() {
     std::string missing = probes_.unreached(), sides = goals_.unreached();
     if (!missing.empty())
-      verdict_.why = "no comparison at: " + missing;
+      verdict_.why = "no comparison in: " + missing;
     else if (!sides.empty())
       verdict_.why =
           llvm::formatv("no instance of at most {0} elements was found on the other side "
@@ -414,10 +414,10 @@ private:
     else if (!uncrossed_.empty())
       verdict_.why = uncrossed_;
     else if (verdict_.in_field == 0 && !probes_.told())
-      verdict_.why = "every result that was compared is NaN or infinite";
+      verdict_.why = "every compared result is NaN or infinite";
     else if (verdict_.cases < options_.instances)
-      verdict_.why = llvm::formatv("only {0} instances were found, of {1}", verdict_.cases,
-                                   options_.instances);
+      verdict_.why =
+          llvm::formatv("only {0} of {1} instances were found", verdict_.cases, options_.instances);
     if (!verdict_.why.empty()) verdict_.status = RuleVerdict::Status::Untested;
   }
 

@@ -66,9 +66,9 @@ private:
     Diagnostic d = error(Code::duplicate_name, name.span, "`{0}` is defined twice", name.text)
                        .at(it->second.span, "first here");
     if (it->second.assignable)
-      d.help = llvm::formatv("to give it a new value, leave out the keyword: {0} = …", name.text);
+      d.help = llvm::formatv("to assign a new value, omit the keyword: {0} = …", name.text);
     else
-      d.help = llvm::formatv("a name that changes is declared with `var {0} = …`", name.text);
+      d.help = llvm::formatv("declare a name that changes with `var {0} = …`", name.text);
     sink_.report(std::move(d));
   }
 
@@ -94,8 +94,8 @@ private:
     else if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
     else if (assigned)
-      d.help = llvm::formatv("a new name is bound with `let {0} = …`, or with `var` if it changes",
-                             name);
+      d.help =
+          llvm::formatv("declare a new name with `let {0} = …`, or with `var` if it changes", name);
     else if (name == "x" || name == "input")
       d.help = "inputs are parameters: fn f(x: f32[N, C]) { … }";
     sink_.report(std::move(d));
@@ -121,8 +121,8 @@ private:
     for (const ast::Param& param : ast_[fn.params]) {
       declare(param.name);
       if (param.variadic)
-        sink_.report(
-            error(Code::wrong_kind, param.span, "`{0}...` stands in rules only", param.name.text));
+        sink_.report(error(Code::wrong_kind, param.span, "`{0}...` is only allowed in rules",
+                           param.name.text));
     }
     for (const BoundName& bound : bound_names(ast_, fn))
       scopes_.back().try_emplace(bound.name.text, Local{bound.name.span, false});
@@ -196,7 +196,7 @@ private:
     for (ast::ExprId dim : ast_[type.dims]) {
       const ast::Expr& e = ast_[dim];
       if (e.kind == ExprKind::Spread && std::exchange(spread, true))
-        sink_.report(error(Code::wrong_kind, e.span, "a type has one shape variable at most"));
+        sink_.report(error(Code::wrong_kind, e.span, "a type can have at most one shape variable"));
       if (e.kind != ExprKind::Name || e.text != "_") expression(dim);
     }
   }
@@ -263,7 +263,7 @@ private:
       if (fits) expression(args[0].value);
       if (!fits)
         sink_.report(error(Code::wrong_kind, value.span, "a param is given by `weight(\"path\")`")
-                         .suggest("a value that is computed is bound with `let`"));
+                         .suggest("declare a computed value with `let`"));
       else
         weight_options(value.args, 1);
     }
@@ -287,7 +287,7 @@ private:
       }
       if (arg.kind != ast::ArgKind::Named || arg.name.text != "init") {
         Span span = arg.kind == ast::ArgKind::Named ? arg.name.span : arg.span;
-        sink_.report(error(Code::unknown_argument, span, "a weight has no option `{0}`",
+        sink_.report(error(Code::unknown_argument, span, "unknown option `{0}` of a weight",
                            program_.sources->text(span))
                          .suggest("the options are `init = normal(0.02)` and `trained = false`"));
         continue;
@@ -301,8 +301,9 @@ private:
       bool drawn = init.kind == ExprKind::Call && wanted == ast_[init.args].size() && wanted;
       if (init.kind != ExprKind::Error && !plain && !drawn)
         sink_.report(
-            error(Code::wrong_kind, init.span, "not a way to initialise a weight")
-                .suggest("`normal(s)`, `uniform(a, b)`, `orthogonal(gain)`, `zeros` or `ones`"));
+            error(Code::wrong_kind, init.span, "unknown initialiser of a weight")
+                .suggest(
+                    "use `normal(s)`, `uniform(a, b)`, `orthogonal(gain)`, `zeros` or `ones`"));
       for (const ast::Arg& inner : ast_[init.args])
         if (inner.value) expression(inner.value);
     }
@@ -326,15 +327,12 @@ private:
     if (callee.kind == Callee::Kind::Unknown) return unknown_callee(e);
     if (callee.kind == Callee::Kind::Fn && program_.decl(callee.fn).kind == DeclKind::Model)
       sink_.report(error(Code::wrong_kind, e.callee.span,
-                         "`{0}` is a model, and models are not "
-                         "called",
-                         e.callee.text)
-                       .suggest("make the common part a `fn`"));
+                         "`{0}` is a model, and models cannot be called", e.callee.text)
+                       .suggest("move the shared part into a `fn`"));
     bool op = callee.kind == Callee::Kind::Fn && program_.decl(callee.fn).kind == DeclKind::Op;
     if (e.alias.present() && (op || callee.kind != Callee::Kind::Fn))
       sink_.report(error(Code::wrong_kind, e.alias.span,
-                         "`{0}` holds no weights, so a name for the call means nothing",
-                         e.callee.text));
+                         "`{0}` has no weights, so the call cannot have a name", e.callee.text));
     arguments(e, callee);
   }
 
@@ -350,7 +348,7 @@ private:
     std::string library = library_module_of(*program_.loader, name);
     std::string idiom = idiom_of_function(name);
     if (name == "weight")
-      d.help = "weights are declared: param w: f32[…] = weight(\"path\")";
+      d.help = "declare the weight: param w: f32[…] = weight(\"path\")";
     else if (!library.empty())
       d.help = llvm::formatv("it is in the library: use {0}: {1}", library, name);
     else if (!idiom.empty())
@@ -383,7 +381,7 @@ private:
     bool by_kind = callee.kind == Callee::Kind::Op;
     for (const ast::Arg& arg : ast_[e.args]) {
       if (arg.kind == ast::ArgKind::Rest || arg.kind == ast::ArgKind::Spread) {
-        sink_.report(error(Code::wrong_kind, arg.span, "`{0}` stands in rules only",
+        sink_.report(error(Code::wrong_kind, arg.span, "`{0}` is only allowed in rules",
                            program_.sources->text(arg.span)));
         return;
       }
@@ -433,15 +431,15 @@ private:
     idiom_of_argument(arg.name.text).split(meant, ' ', -1, /*KeepEmpty=*/false);
     const auto* idiom = llvm::find_if(meant, [&](llvm::StringRef m) { return want.find(m) >= 0; });
     if (idiom != meant.end())
-      d.help = llvm::formatv("it is called `{0}` here", *idiom);
+      d.help = llvm::formatv("Tangram calls it `{0}`", *idiom);
     else if (arg.name.text == "in_channels" || arg.name.text == "in_features")
-      d.help = "leave it out: it follows from the shape of the input";
+      d.help = "omit it: it follows from the shape of the input";
     else if (arg.name.text == "inplace")
-      d.help = "leave it out: values do not change in place";
+      d.help = "omit it: values do not change in place";
     else if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
     else if (!names.empty())
-      d.help = "it has: " + llvm::join(names, ", ");
+      d.help = "its arguments are: " + llvm::join(names, ", ");
     else // `max(x, axis = 1)`
       d.help = idiom_of_function(e.callee.text);
     sink_.report(std::move(d));
@@ -467,12 +465,13 @@ private:
       numbers.push_back(program_.sources->text(arg.span).str());
     }
     llvm::StringRef name(attr.name.data(), attr.name.size());
-    return llvm::formatv("`{0}` is one list: `{0} = [{1}]`", name, llvm::join(numbers, ", "));
+    return llvm::formatv("write `{0}` as one list: `{0} = [{1}]`", name, llvm::join(numbers, ", "));
   }
 
   void missing(const ast::Expr& e, llvm::ArrayRef<llvm::StringRef> names, const Callee& callee) {
-    Diagnostic d = error(Code::missing_argument, e.callee.span, "`{0}` needs the argument{1} `{2}`",
-                         e.callee.text, names.size() == 1 ? "" : "s", llvm::join(names, "`, `"));
+    Diagnostic d =
+        error(Code::missing_argument, e.callee.span, "`{0}` requires the argument{1} `{2}`",
+              e.callee.text, names.size() == 1 ? "" : "s", llvm::join(names, "`, `"));
     if (callee.kind == Callee::Kind::Fn)
       for (const ast::Param& p : program_.module(callee.fn).ast[program_.decl(callee.fn).params])
         if (llvm::is_contained(names, p.name.text))
@@ -489,7 +488,7 @@ private:
     llvm::copy_if(op, std::back_inserter(name), [](char c) { return c != '_'; });
     std::string module = name == op ? "" : library_module_of(*program_.loader, name);
     if (module.empty()) return "";
-    return llvm::formatv("; `use {0}: {1}` has weights of its own", module, name);
+    return llvm::formatv("; `{1}` of {0} declares its own weights", module, name);
   }
 
   const Program& program_;

@@ -23,8 +23,8 @@ bool fail_at(ConstFault fault, const std::string& text, ConstError& error) {
     return fail(error, Code::inexact_division, text + ": division by zero");
   case ConstFault::Overflow: return fail(error, Code::overflow, text + " does not fit 64 bits");
   case ConstFault::NegativePower:
-    return fail(error, Code::wrong_kind, text + ": an integer to a negative power");
-  default: return fail(error, Code::wrong_kind, text + " is no real number");
+    return fail(error, Code::wrong_kind, text + ": an integer cannot have a negative power");
+  default: return fail(error, Code::wrong_kind, text + " is not a real number");
   }
 }
 
@@ -96,7 +96,7 @@ bool join_texts(const Value& a, const Value& b, Value& out, ConstError& error) {
   std::string joined = text(a) + text(b);
   if (joined.size() > kMostTextLetters)
     return fail(error, Code::overflow,
-                llvm::formatv("a string grows beyond {0} letters", kMostTextLetters));
+                llvm::formatv("a string is longer than {0} characters", kMostTextLetters));
   out = Value::of_string(joined);
   return true;
 }

@@ -20,25 +20,27 @@ public:
   Result<std::string> run() {
     if (find_op(op_.name.text)) // even one that yields: a written model has no other names
       return error(Code::duplicate_name, op_.name.span,
-                   "`{0}` is an operator of the language, which an `extern op` cannot be",
+                   "`{0}` is an operator of the language and cannot be an `extern op`",
                    op_.name.text)
           .suggest("declare it under another name");
     llvm::ArrayRef<ast::ResultType> results = ast_[op_.results];
     if (results.size() != 1)
-      return error(Code::wrong_kind, op_.name.span, "an `extern op` gives one tensor")
-          .suggest("declare its type behind `->`");
+      return error(Code::wrong_kind, op_.name.span, "an `extern op` must have exactly one result")
+          .suggest("declare its type after `->`");
     out_ << "(";
     for (const ast::Param& param : ast_[op_.params]) {
       bool tensor =
           param.type && param_kind(ast_, ast_[param.type]).base == ParamKind::Base::Tensor;
       if (!tensor || param.default_value || param.variadic)
-        return error(Code::wrong_kind, param.span, "an `extern op` takes tensors, all of them")
-            .suggest("declare an operator of its own for each value of what is no tensor");
+        return error(Code::wrong_kind, param.span,
+                     "every operand of an `extern op` must be a tensor")
+            .suggest("declare a separate operator for each value of any other parameter");
       if (&param != &ast_[op_.params][0]) out_ << ", ";
       type(ast_[param.type]);
     }
     if (op_.params.empty())
-      return error(Code::wrong_kind, op_.name.span, "an `extern op` takes one tensor at least");
+      return error(Code::wrong_kind, op_.name.span,
+                   "an `extern op` must have at least one operand");
     out_ << ") -> ";
     type(ast_[results[0].type]);
     for (ast::ExprId condition : ast_[op_.where]) {
@@ -46,12 +48,12 @@ public:
       expression(condition);
     }
     if (failed_.valid())
-      return error(Code::wrong_kind, failed_, "an `extern op` computes with sizes alone")
-          .suggest("names of dimensions, integers, + - * / // % **, comparisons, and, or, not");
+      return error(Code::wrong_kind, failed_, "an `extern op` can only compute with sizes")
+          .suggest("use names of dimensions, integers, + - * / // % **, comparisons, and, or, not");
     if (!ExternSignature::parse(out_.str()))
       return error(Code::wrong_kind, ast_[results[0].type].span,
                    "the type of the result does not follow from the types of the operands")
-          .suggest("each name in it stands alone in the type of an operand");
+          .suggest("each of its names must be a whole dimension of an operand's type");
     return std::move(text_);
   }
 

@@ -71,7 +71,8 @@ Result<FnRef> Program::find_model(llvm::StringRef name) const {
         .suggest("choose one with --model NAME");
   Diagnostic d = error(Code::no_model, "{0} has no model `{1}`", file, name);
   llvm::StringRef near = near_miss(name, names);
-  d.help = near.empty() ? "it has: " + list : llvm::formatv("did you mean `{0}`?", near).str();
+  d.help =
+      near.empty() ? "its models are: " + list : llvm::formatv("did you mean `{0}`?", near).str();
   return d;
 }
 
@@ -186,8 +187,8 @@ private:
     if (!near.empty())
       d.help = llvm::formatv("did you mean `{0}`?", near);
     else
-      d.help = "the library has " + llvm::join(refs, ", ") +
-               "; a file beside this one is used as `./name`";
+      d.help = "the modules of the library are " + llvm::join(refs, ", ") +
+               "; write `./name` for a file in this folder";
     sink_.report(std::move(d));
     return {};
   }
@@ -204,7 +205,7 @@ private:
       if (inside) cycle += program_.modules[open.module].name + " uses ";
     }
     sink_.report(error(Code::module_cycle, use.path_span, "modules use each other")
-                     .mark("closes the cycle")
+                     .mark("this closes the cycle")
                      .note(cycle + program_.modules[first].name));
   }
 

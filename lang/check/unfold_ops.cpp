@@ -184,7 +184,7 @@ private:
     auto op = one ? site.scope.ops.find(inner.callee.text) : site.scope.ops.end();
     if (op == site.scope.ops.end() || (*op->second.tree)[op->second.decl].external)
       return made_.fail(error(Code::rule_pattern, e.span,
-                              "`unfold` takes a call of an operator that a file defines"));
+                              "`unfold` requires a call of an operator that a file defines"));
     return call(site, inner, op->second, true);
   }
 
@@ -193,7 +193,7 @@ private:
     UnfoldedTree::Following following(made_, e.unfolded_from);
     if (++unfolding_ > kMaxUnfolded)
       return made_.fail(error(Code::rule_pattern, e.span,
-                              "`{0}` unfolds into itself, or into more than {1} others",
+                              "`{0}` unfolds into itself or into more than {1} operators",
                               decl.name.text, kMaxUnfolded));
     Names names;
     ExprId made;
@@ -237,7 +237,7 @@ private:
     for (const ast::Param& param : params) {
       if (names.count(param.name.text)) continue;
       if (!param.default_value)
-        return made_.fail(error(Code::missing_argument, e.span, "`{0}` needs the argument `{1}`",
+        return made_.fail(error(Code::missing_argument, e.span, "`{0}` requires the argument `{1}`",
                                 e.callee.text, param.name.text)),
                false;
       name_all_dimensions(e, op, names); // a default may use them
@@ -256,8 +256,8 @@ private:
       made_.fail(error(Code::too_many_arguments, arg.span, "`{0}` takes {1} argument{2}",
                        e.callee.text, count, count == 1 ? "" : "s"));
     else
-      made_.fail(error(Code::rule_pattern, arg.span,
-                       "`{0}` has no attributes that could be carried over", e.callee.text));
+      made_.fail(error(Code::rule_pattern, arg.span, "`{0}` has no attributes to carry over",
+                       e.callee.text));
     return false;
   }
 
@@ -297,7 +297,7 @@ private:
     UnfoldedTree::Following following(made_, e.unfolded_from);
     if (++unfolding_ > kMaxUnfolded)
       return made_.fail(error(Code::rule_pattern, e.span,
-                              "`{0}` calls itself, or more than {1} others within each other",
+                              "`{0}` calls itself, or its calls nest more than {1} deep",
                               decl.name.text, kMaxUnfolded));
     Names names;
     ExprId made;
@@ -340,12 +340,13 @@ private:
 
   ExprId weight(const Site& site, const ast::Stmt& s) {
     llvm::StringRef name = site.tree[s.targets][0].text;
-    Diagnostic d = site.call ? error(Code::rule_pattern, site.call->span,
-                                     "`{0}` declares the weight `{1}`, which a rule cannot",
-                                     site.call->callee.text, name)
-                             : error(Code::rule_pattern, s.span,
-                                     "a rule cannot declare the weight `{0}`", name);
-    d.help = "write what it computes, with the weight as a parameter of the rule";
+    Diagnostic d =
+        site.call
+            ? error(Code::rule_pattern, site.call->span,
+                    "`{0}` declares the weight `{1}`, but rules cannot declare weights",
+                    site.call->callee.text, name)
+            : error(Code::rule_pattern, s.span, "a rule cannot declare the weight `{0}`", name);
+    d.help = "write the expression itself, with the weight as a parameter of the rule";
     return made_.fail(std::move(d));
   }
 
@@ -406,16 +407,17 @@ private:
 
   ExprId undecided(const Site& site, Span where, llvm::StringRef what) {
     Span span = site.call ? site.call->span : where;
-    Diagnostic d =
-        error(Code::rule_pattern, span, "what {0} asks is not known when a rule is read", what);
+    Diagnostic d = error(Code::rule_pattern, span,
+                         "the condition or range of {0} is unknown when the rule is read", what);
     if (site.call) {
-      d.message = llvm::formatv("`{0}` cannot stand in this rule: what its {1} asks is not known "
-                                "when a rule is read",
-                                site.call->callee.text, what);
+      d.message = llvm::formatv(
+          "`{0}` cannot be used in this rule: the condition or range of its {1} is unknown "
+          "when the rule is read",
+          site.call->callee.text, what);
       d.labels.push_back({where, "this"});
     }
-    d.help = "a rule holds for all shapes: write one for each case, with "
-             "conditions behind `where`";
+    d.help = "rules apply to all shapes: write one rule for each case, with "
+             "conditions after `where`";
     return made_.fail(std::move(d));
   }
 
@@ -441,9 +443,9 @@ private:
   /// Evaluates the body of a loop, with a name whose scope is the body.
   void round(const Site& site, const ast::Stmt& s, ExprId item) {
     if (++rounds_ > kMaxRounds)
-      return (void)made_.fail(
-          error(Code::rule_pattern, site.call ? site.call->span : s.span,
-                "the loops that this rule runs through go round more than {0} times", kMaxRounds));
+      return (void)made_.fail(error(Code::rule_pattern, site.call ? site.call->span : s.span,
+                                    "the loops of this rule have more than {0} iterations",
+                                    kMaxRounds));
     Shadowed shadowed;
     shadow(site, s, shadowed);
     assign(site, s, item);

@@ -96,7 +96,7 @@ ExprId UnfoldedTree::fail(Diagnostic d) {
 
 bool UnfoldedTree::too_long(Span at) {
   if (++steps_ > kMaxSteps)
-    fail(error(Code::rule_pattern, at, "what this rule calls takes more than {0} steps to follow",
+    fail(error(Code::rule_pattern, at, "the calls of this rule take more than {0} steps to unfold",
                kMaxSteps));
   return failed_;
 }

@@ -218,8 +218,8 @@ public:
 
   bool run(llvm::ArrayRef<TensorType> operands, TensorType& result) {
     if (operands.size() != signature_.operands_.size())
-      return fail(llvm::formatv("it takes {0} operands, got {1}", signature_.operands_.size(),
-                                operands.size()));
+      return fail(llvm::formatv("it takes {0} operand{1}, got {2}", signature_.operands_.size(),
+                                signature_.operands_.size() == 1 ? "" : "s", operands.size()));
     for (size_t i = 0; i < operands.size(); ++i)
       if (!bind(signature_.operands_[i], operands[i])) return false;
     for (size_t i = 0; i < operands.size(); ++i)
@@ -272,7 +272,7 @@ private:
   }
 
   bool mismatch(const Type& want, const TensorType& got) {
-    return fail(llvm::formatv("an operand declared {0} is {1}", want.text, got.text()));
+    return fail(llvm::formatv("an operand is declared as {0}, got {1}", want.text, got.text()));
   }
 
   static bool ranks_agree(const Type& type, llvm::ArrayRef<int64_t> shape) {
@@ -304,7 +304,8 @@ private:
       if (!dim.binds()) return true;
       auto [at, first] = sizes_.try_emplace(dim.bound_name(), sizes[0]);
       return at->second == sizes[0] ||
-             fail(llvm::formatv("`{0}` is {1} and {2}", dim.bound_name(), at->second, sizes[0]));
+             fail(llvm::formatv("`{0}` is {1} in one operand and {2} in another", dim.bound_name(),
+                                at->second, sizes[0]));
     });
   }
 
@@ -313,7 +314,7 @@ private:
       if (dim.kind != Dim::Kind::Value || dim.binds()) return true;
       int64_t size = 0;
       if (!value(dim.value, size)) return no_value(dim.value);
-      return size == sizes[0] || fail(llvm::formatv("`{0}` is {1}, the operand has {2}",
+      return size == sizes[0] || fail(llvm::formatv("`{0}` is {1}, but the operand has {2}",
                                                     dim.value.text, size, sizes[0]));
     });
   }

@@ -29,7 +29,8 @@ const char* accepted_dtypes(const OpInfo& op) {
 bool check_operands(const Inference& in) {
   size_t want = in.info.operand_count, got = in.operands.size();
   if (in.info.variadic() ? got == 0 : got != want)
-    return in.fail("{0} takes {1} operands, got {2}", in.info.name, want, got);
+    return in.fail("{0} takes {1} operand{2}, got {3}", in.info.name, want, want == 1 ? "" : "s",
+                   got);
   ShapeRule rule = in.info.shape;
   bool mixed = rule == ShapeRule::fused_map || rule == ShapeRule::extern_op;
   for (size_t i = 0; i < in.info.operand_count; ++i) mixed |= in.info.chooses(i);
@@ -42,7 +43,7 @@ bool check_operands(const Inference& in) {
       continue;
     }
     if (llvm::is_contained(type.shape, 0))
-      return in.fail("{0} takes no tensor without elements, got {1}", in.info.name, type);
+      return in.fail("{0} requires tensors with elements, got {1}", in.info.name, type);
     if (mixed) continue;
     if (dtype == DType::None) dtype = type.dtype;
     if (type.dtype != dtype)
@@ -58,11 +59,11 @@ bool check_operands(const Inference& in) {
 bool check_size(const Inference& in) {
   bool may_be_empty = in.info.kind == OpKind::Input || in.info.kind == OpKind::Constant;
   if (in.result.rank() > kMaxRank)
-    return in.fail("a rank of {0} is over the limit of {1}", in.result.rank(), kMaxRank);
+    return in.fail("a rank of {0} exceeds the limit of {1}", in.result.rank(), kMaxRank);
   int64_t elements = 1;
   for (int64_t dim : in.result.shape) {
     if (dim < 0 || (dim == 0 && !may_be_empty))
-      return in.fail("a dimension of {0} is not positive", in.result.shape);
+      return in.fail("{0} has a dimension that is not positive", in.result.shape);
     if (dim > kMaxElements / elements) return in.fail("{0} has too many elements", in.result.shape);
     elements *= std::max<int64_t>(dim, 1);
   }
@@ -76,7 +77,7 @@ bool infer(Symbols& symbols, OpKind op, llvm::SmallVectorImpl<ValueId>& attrs,
   Inference in{symbols, op_info(op), attrs, operands, why, {}};
   if (!check_operands(in)) return false;
   if (attrs.size() != in.info.attr_count)
-    return in.fail("{0} has {1} attributes, got {2}", in.info.name, in.info.attr_count,
+    return in.fail("{0} takes {1} attributes, got {2}", in.info.name, in.info.attr_count,
                    attrs.size());
   for (size_t slot = 0; slot < attrs.size(); ++slot)
     if (!shapes::normalise_attr(in, slot)) return false;

@@ -60,7 +60,7 @@ ExprId AstBuilder::Nodes::add(ast::Expr e) {
     errors_
         .add(Code::nesting_too_deep, place.begin, place.end,
              "this expression is more than {0} operations deep", ast::kMaxDepth)
-        .help = "give a part of it a name with `let`";
+        .help = "name a part of it with `let`";
   }
   depth_reported_ = true;
   Span span = made.span;
@@ -237,8 +237,8 @@ std::optional<std::string> AstBuilder::unescape(Span at) {
   if (text) return text;
   uint32_t begin = at.begin + 1 + static_cast<uint32_t>(bad);
   errors_
-      .add(Code::syntax, begin, begin + 2, "`{0}` means nothing in a string", body.substr(bad, 2))
-      .help = "there are \\n, \\t, \\\\, \\\" and \\x01 to \\x7f";
+      .add(Code::syntax, begin, begin + 2, "unknown escape `{0}` in a string", body.substr(bad, 2))
+      .help = "the escapes are \\n, \\t, \\\\, \\\" and \\x01 to \\x7f";
   return std::nullopt;
 }
 
@@ -278,14 +278,15 @@ void AstBuilder::check_args(const std::vector<ast::Arg>& args) {
   for (size_t i = 0; i < args.size(); ++i) {
     const ast::Arg& arg = args[i];
     if (arg.kind == ast::ArgKind::Rest && i + 1 != args.size()) {
-      errors_.add(Code::syntax, arg.span.begin, arg.span.end, "`..` stands at the end of a call");
+      errors_.add(Code::syntax, arg.span.begin, arg.span.end,
+                  "`..` must be the last argument of a call");
       return;
     }
     bool by_place = arg.kind == ast::ArgKind::Positional || arg.kind == ast::ArgKind::Spread;
     if (by_place && named) {
       Diagnostic& d = errors_.add(Code::syntax, arg.span.begin, arg.span.end,
-                                  "an argument by place follows one by name");
-      d.labels.push_back({named->span, "this one is given by name"});
+                                  "a positional argument follows a named one");
+      d.labels.push_back({named->span, "this argument is named"});
       return;
     }
     if (arg.kind == ast::ArgKind::Named) named = &arg;
@@ -403,11 +404,11 @@ ast::StmtId AstBuilder::assign(Span at, ExprId target, Span equals, ExprId value
   }
   if (fits) return let(at, ast::StmtKind::Assign, targets, value);
   if (left.kind != ExprKind::Error) {
-    Diagnostic& d =
-        errors_.add(Code::syntax, left.span.begin, left.span.end, "this cannot be assigned to");
+    Diagnostic& d = errors_.add(Code::syntax, left.span.begin, left.span.end,
+                                "cannot assign to this expression");
     d.labels.push_back({equals, "assignment"});
-    d.help = left.kind == ExprKind::Index ? "values do not change in place; make a new one"
-                                          : "a name stands on the left of `=`";
+    d.help = left.kind == ExprKind::Index ? "values do not change in place; create a new one"
+                                          : "the left side of `=` must be a name";
   }
   ast::Stmt s;
   s.span = at;
@@ -461,8 +462,8 @@ ast::DeclId AstBuilder::use(Span at, Span path, const std::vector<ast::Name>& im
   if (!read_path(path, d)) {
     Diagnostic& e = errors_.add(Code::syntax, path.begin, path.end, "`{0}` does not name a module",
                                 quoted(slice(path)));
-    e.help = "write `use std.nn` for a module of the library, `use ./blocks` for blocks.tg beside "
-             "this file";
+    e.help = "write `use std.nn` for a module of the library, `use ./blocks` for blocks.tg in "
+             "this folder";
     return {};
   }
   return nodes_.add(d);
@@ -555,10 +556,10 @@ ast::DeclId AstBuilder::rule(Span at, Span rule_name, const std::vector<ast::Par
     where.insert(where.end(), item.where.begin(), item.where.end());
     if (item.lhs.empty()) continue;
     if (equation) {
-      Diagnostic& e =
-          errors_.add(Code::syntax, item.arrow.begin, item.arrow.end, "a rule has one equation");
-      e.labels.push_back({equation->arrow, "the first one"});
-      e.help = "make the second a rule of its own; one rule with two left sides is `a, b => c, d`";
+      Diagnostic& e = errors_.add(Code::syntax, item.arrow.begin, item.arrow.end,
+                                  "a rule can have only one equation");
+      e.labels.push_back({equation->arrow, "the first equation"});
+      e.help = "move the second to its own rule; a rule with two left sides is `a, b => c, d`";
     }
     if (!equation) equation = &item;
   }

@@ -763,7 +763,7 @@ std::optional<std::string> format_file(SourceManager& sources, FileId file, Diag
       !second.failed() && same_tree(tree, copy) && tree.comments().size() == copy.comments().size();
   if (faithful) return out;
   sink.report(error(Code::internal,
-                    "the formatter changed the meaning of {0}; the file is left as it is",
+                    "the formatter changed the meaning of {0}; the file was not written",
                     sources.file(file).name()));
   return std::nullopt;
 }

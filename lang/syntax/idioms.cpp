@@ -62,7 +62,7 @@ std::string idiom_of_function(StringRef name) {
     if (llvm::any_of(words, [&](StringRef word) { return names(word, name); })) return row.help();
   }
   std::string op = operator_of_class(name);
-  return op.empty() ? "" : "operators are written small and take their tensor: `" + op + "(x)`";
+  return op.empty() ? "" : "operators are lowercase and take their tensor: `" + op + "(x)`";
 }
 
 StringRef idiom_of_name(StringRef name) {
@@ -72,9 +72,8 @@ StringRef idiom_of_name(StringRef name) {
       .Cases("None", "null", "nullptr", "write `none`")
       .Cases("torch", "nn", "np", "F", "tf", "jnp", "jax", "numpy", "keras",
              "operators are called by name: `relu(x)`")
-      .Case("self",
-            "there are no objects: weights are declared where they are used, with `param w: "
-            "f32[D, D]`")
+      .Case("self", "there are no objects: declare weights where they are used, with `param w: "
+                    "f32[D, D]`")
       .Default("");
 }
 
@@ -112,14 +111,14 @@ StringRef idiom_of_dtype(StringRef name) {
 
 std::string idiom_of_type(StringRef name) {
   if (StringRef dtype = idiom_of_dtype(name); !dtype.empty())
-    return ("write `" + dtype + "`: a tensor is " + dtype + "[N, C]").str();
+    return ("write `" + dtype + "`: the type of a tensor is " + dtype + "[N, C]").str();
   StringRef kind = Words(name)
                        .Cases("Tensor", "tensor", "ndarray", "NDArray", "array", "Array", "tensor")
                        .Cases("int8", "int16", "uint8", "uint16", "uint32", "uint64", "dtype")
                        .Cases("i8", "i16", "u8", "u16", "u32", "u64", "dtype")
                        .Cases("short", "byte", "char", "ByteTensor", "complex64", "dtype")
                        .Default("");
-  if (kind == "tensor") return "a tensor is written with its dtype and shape: f32[N, C]";
+  if (kind == "tensor") return "write a tensor type as dtype and shape: f32[N, C]";
   if (kind == "dtype")
     return ("there is no " + name + ": dtypes are f32, f64, f16, bf16, i32, i64 and bool").str();
   return "";
@@ -127,7 +126,7 @@ std::string idiom_of_type(StringRef name) {
 
 std::string idiom_of_quotes(StringRef name, AttrKind kind, StringRef text) {
   if (!llvm::is_contained(enum_members(kind), text)) return "";
-  return ("words stand without quotes: `" + name + " = " + text + "`").str();
+  return ("write words without quotes: `" + name + " = " + text + "`").str();
 }
 
 std::string parameters_text(OpKind op) {

@@ -133,9 +133,9 @@ private:
     llvm::StringRef word = text_.slice(t.begin, t.end);
     Diagnostic& d = errors_.add(Code::dangling_operator, t.begin, t.end,
                                 "a line cannot start with `{0}`", word);
-    d.label = "the statement before ended with its line";
+    d.label = "the previous statement ended with its line";
     d.help =
-        ("put `" + word + "` at the end of the line before, or brackets around both lines").str();
+        ("put `" + word + "` at the end of the previous line, or put both lines in brackets").str();
   }
 
   void end_statement() {
@@ -196,7 +196,7 @@ private:
 
   void stray(const Token& t) {
     if (t.kind != T::RBRACE && !first_bracket_error()) return;
-    Diagnostic& d = errors_.add(Code::syntax, t.begin, t.end, "`{0}` closes nothing",
+    Diagnostic& d = errors_.add(Code::syntax, t.begin, t.end, "`{0}` has no opening bracket",
                                 text_.slice(t.begin, t.end));
     errors_.weaken();
     if (t.kind != T::RBRACE || last_block_end_ == 0) return;
@@ -217,8 +217,8 @@ private:
       llvm::StringRef wrong = text_.slice(t.begin, t.end);
       const char* right = top.kind == T::LPAREN ? ")" : "]";
       Diagnostic& d =
-          errors_.add(Code::syntax, t.begin, t.end, "`{0}` where `{1}` is needed", wrong, right);
-      d.labels.push_back({Span{errors_.file(), top.begin, top.begin + 1}, "this one is open"});
+          errors_.add(Code::syntax, t.begin, t.end, "expected `{1}`, found `{0}`", wrong, right);
+      d.labels.push_back({Span{errors_.file(), top.begin, top.begin + 1}, "this bracket is open"});
       errors_.weaken();
     }
     emit(closer_of(top.kind), t.end, true);
@@ -255,8 +255,8 @@ private:
     Diagnostic& d = errors_.add(Code::unterminated, top.begin, top.begin + 1,
                                 "`{0}` is never closed", text_.slice(top.begin, top.begin + 1));
     for (size_t i = open_.size() - 1; i > keep && open_.size() - i <= kShown; --i)
-      d.labels.push_back(
-          {Span{errors_.file(), open_[i - 1].begin, open_[i - 1].begin + 1}, "nor is this one"});
+      d.labels.push_back({Span{errors_.file(), open_[i - 1].begin, open_[i - 1].begin + 1},
+                          "this one is not closed either"});
     if (seen_at < text_.size())
       d.labels.push_back({Span{errors_.file(), seen_at, seen_at + 1}, "still open here"});
   }
@@ -265,8 +265,8 @@ private:
 
   void begin_skip(const Token& t) {
     Diagnostic& d = errors_.add(Code::nesting_too_deep, t.begin, t.end,
-                                "brackets are nested more than {0} deep", ast::kMaxNesting);
-    d.help = "give the inner part a name with `let`, or make it a function";
+                                "brackets nest more than {0} deep", ast::kMaxNesting);
+    d.help = "name an inner part with `let`, or make it a function";
     emit(T::BAD, t.begin, true);
     skipping_ = 1;
   }

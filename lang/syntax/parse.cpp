@@ -42,7 +42,7 @@ std::pair<size_t, size_t> longest_offender(llvm::StringRef text) {
 }
 
 Diagnostic too_large(llvm::StringRef path, uint64_t bytes) {
-  return error(Code::input_too_long, "{0}: {1} MiB are more than a .tg file may have ({2} MiB)",
+  return error(Code::input_too_long, "{0} has {1} MiB, but a .tg file may have at most {2} MiB",
                path, bytes >> 20, kMaxFileBytes >> 20);
 }
 
@@ -57,8 +57,7 @@ void report_errors(std::vector<Diagnostic>& found, DiagnosticSink& sink) {
     return a.span.begin < b.span.begin;
   });
   size_t shown = std::min(found.size(), kMaxSyntaxErrors);
-  if (shown < found.size())
-    found[shown - 1].note("more errors follow in this file; these come first");
+  if (shown < found.size()) found[shown - 1].note("this file has more errors; fix these first");
   for (size_t i = 0; i < shown; ++i) sink.report(std::move(found[i]));
 }
 
@@ -77,7 +76,7 @@ Result<FileId> load_file(SourceManager& sources, llvm::StringRef path) {
   if (failed) return error(Code::cannot_read, "cannot read {0}: {1}", path, failed.message());
   if (llvm::sys::fs::is_directory(status))
     return error(Code::cannot_read, "cannot read {0}: it is a directory", path)
-        .suggest("name a .tg file in it");
+        .suggest("name a .tg file in that directory");
   if (path != "-")
     if (std::optional<FileKind> kind = kind_of_file_at(path)) return other_kind(path, *kind);
   if (status.getSize() > kMaxFileBytes) return too_large(path, status.getSize());
@@ -95,7 +94,7 @@ Result<FileId> load_text(SourceManager& sources, std::string name, std::string t
                  line_number(text, bad));
   auto [line, length] = longest_offender(text);
   if (line != 0)
-    return error(Code::input_too_long, "{0}: line {1} has {2} bytes, {3} are the limit", name, line,
+    return error(Code::input_too_long, "{0}: line {1} has {2} bytes; the limit is {3}", name, line,
                  length, kMaxLineBytes);
   return sources.add(std::move(name), std::move(text));
 }

@@ -32,9 +32,10 @@ std::string describe(llvm::StringRef text) {
 const char* advice(llvm::StringRef text) {
   if (text == ";") return "a statement ends at the end of its line";
   if (text == "'" || text == "\xE2\x80\x9C" || text == "\xE2\x80\x9D")
-    return "strings stand between \"double quotes\"";
-  if (text == "\\") return "inside brackets and after an operator a line goes on by itself";
-  if (text == "?") return "variables have no sign of their own: `rule r(x) { -(-x) => x }`";
+    return "write strings in \"double quotes\"";
+  if (text == "\\")
+    return "a statement continues on the next line inside brackets and after an operator";
+  if (text == "?") return "variables have no prefix: `rule r(x) { -(-x) => x }`";
   if (text == "&") return "write `and`";
   if (text == "|") return "write `or`";
   return "";
@@ -68,8 +69,8 @@ void Scanner::bad_number(const char* help) {
 
 void Scanner::unterminated() {
   // The text after an unclosed quote is as often code as text; the line is lost in both cases.
-  errors.add(Code::unterminated, begin, begin + 1, "this string is not closed in its line").help =
-      "close it with \"; for a quote inside of it write \\\"";
+  errors.add(Code::unterminated, begin, begin + 1, "this string is not closed on its line").help =
+      "close it with \"; write \\\" for a quote inside it";
   token(Grammar::token::BAD);
 }
 

@@ -85,22 +85,22 @@ std::string Expected::words() {
 /// Returns what to write instead of a word of another language.
 llvm::StringRef foreign_word(llvm::StringRef word) {
   return llvm::StringSwitch<llvm::StringRef>(word)
-      .Cases("def", "func", "function", "fun", "proc", "a function begins with `fn`")
-      .Cases("class", "module", "struct", "a network is a `model`, a part of it an `fn`")
-      .Cases("import", "from", "include", "modules are read with `use`: `use std.nn: conv`")
-      .Case("return", "the value of a block is its last expression: leave `return` out")
-      .Cases("const", "val", "auto", "a name is bound with `let`")
-      .Case("mut", "a name that is assigned again is declared with `var`")
+      .Cases("def", "func", "function", "fun", "proc", "declare a function with `fn`")
+      .Cases("class", "module", "struct", "declare a network as a `model` and its parts as `fn`")
+      .Cases("import", "from", "include", "import modules with `use`: `use std.nn: conv`")
+      .Case("return", "omit `return`: the value of a block is its last expression")
+      .Cases("const", "val", "auto", "declare a name with `let`")
+      .Case("mut", "declare a name that is assigned again with `var`")
       .Cases("while", "loop", "repeat",
-             "loops are `for i in 0..12 { ... }` and end at compile time")
+             "write `for i in 0..12 { ... }`; loops are unrolled at compile time")
       .Cases("elif", "elsif", "elseif", "write `else if`")
-      .Cases("weight", "parameter", "weights are declared with `param w: f32[...]`")
-      .Cases("rewrite", "pattern", "a rewrite is a `rule name(variables) { left => right }`")
+      .Cases("weight", "parameter", "declare weights with `param w: f32[...]`")
+      .Cases("rewrite", "pattern", "write a rewrite as `rule name(variables) { left => right }`")
       .Cases("switch", "match", "case", "write `if ... { } else if ... { }`")
-      .Case("lambda", "functions have names: `fn f(x: f32[N]) { ... }`")
-      .Cases("assert", "require", "what a function asks of its parameters stands behind `where`")
+      .Case("lambda", "name the function: `fn f(x: f32[N]) { ... }`")
+      .Cases("assert", "require", "write a function's requirements after `where`")
       .Cases("try", "with", "async", "yield", "raise", "throw",
-             "models are plain expressions: leave it out")
+             "omit it: models are plain expressions")
       .Default("");
 }
 
@@ -123,8 +123,8 @@ bool foreign(ParseFailure& s) {
   llvm::StringRef help = s.first.kind == T::NAME && near ? foreign_word(word) : "";
   if (help.empty()) return false;
   if (s.first.depth == 0 && (word == "const" || word == "val" || word == "auto"))
-    help = "compile-time values are parameters: `model m(x: f32[1, D], D: int = 64)`";
-  s.report(Code::syntax, s.first, ("`" + word + "` is not a word of Tangram").str()).help =
+    help = "write compile-time values as parameters: `model m(x: f32[1, D], D: int = 64)`";
+  s.report(Code::syntax, s.first, ("`" + word + "` is not a keyword of Tangram").str()).help =
       help.str();
   return true;
 }
@@ -132,14 +132,14 @@ bool foreign(ParseFailure& s) {
 bool outside(ParseFailure& s) {
   bool statement = starts_statement(s.first.kind) || s.first.kind == T::IF;
   if (s.first.depth != 0 || &s.at != &s.first || !statement) return false;
-  s.report(Code::syntax, s.at, ("`" + s.text() + "` stands outside of a function").str()).help =
-      "statements stand in the body of an `fn` or a `model`";
+  s.report(Code::syntax, s.at, ("`" + s.text() + "` is only allowed inside a function").str())
+      .help = "write statements in the body of an `fn` or a `model`";
   return true;
 }
 
 bool chained_comparison(ParseFailure& s) {
   if (!is_comparison_token(s.at.kind) || !s.expected.has(S::S_AND)) return false;
-  s.report(Code::syntax, s.at, "comparisons do not chain").help = "write `a < b and b < c`";
+  s.report(Code::syntax, s.at, "comparisons cannot be chained").help = "write `a < b and b < c`";
   return true;
 }
 
@@ -149,12 +149,11 @@ bool keyword_as_name(ParseFailure& s) {
   if (!word || !wanted || s.at.kind == T::NAME || s.at.kind == T::IF || starts_statement(s.at.kind))
     return false;
   if (s.at.kind == T::WHERE && (&s.at + 1)->kind == T::LPAREN) { // of NumPy and PyTorch
-    s.report(Code::syntax, s.at, "`where` states what a function asks of its parameters").help =
-        "`select(mask, a, b)` chooses element by element";
+    s.report(Code::syntax, s.at, "`where` states a function's requirements and is not a function")
+        .help = "write `select(mask, a, b)` to choose element by element";
     return true;
   }
-  s.report(Code::syntax, s.at,
-           ("`" + s.text() + "` is a word of the language and names nothing else").str())
+  s.report(Code::syntax, s.at, ("`" + s.text() + "` is a keyword and cannot be a name").str())
       .help = "choose another name";
   return true;
 }
@@ -162,8 +161,8 @@ bool keyword_as_name(ParseFailure& s) {
 bool typed_let(ParseFailure& s) {
   bool let = s.first.kind == T::LET || s.first.kind == T::VAR;
   if (!let || s.at.kind != T::COLON || !s.expected.has(S::S_ASSIGN)) return false;
-  s.report(Code::syntax, s.at, "a type after a name of `let` or `var`").help =
-      "leave it out: it follows from the value";
+  s.report(Code::syntax, s.at, "`let` and `var` names cannot have a type").help =
+      "omit the type: it follows from the value";
   return true;
 }
 
@@ -182,40 +181,43 @@ std::string found_words(const ParseFailure& s) {
 /// Returns advice about a mistaken sign, by the sign found and those expected.
 llvm::StringRef advice_on_sign(const ParseFailure& s) {
   bool begins = &s.at == &s.first, second = &s.at == &s.first + 1;
-  if (begins && s.text().startswith("/")) return "a comment begins with `#`";
-  if (s.expected.has(S::S_BECOMES)) return "`=>` rewrites one way, `<=>` both ways";
+  if (begins && s.text().startswith("/")) return "start a comment with `#`";
+  if (s.expected.has(S::S_BECOMES))
+    return "use `=>` to rewrite one way, `<=>` to rewrite both ways";
   if (s.at.kind == T::LPAREN && s.expected.has(S::S_LBRACKET) && s.expected.has(S::S_COMMA))
-    return "a shape stands in square brackets: `f32[2, 4]`";
+    return "write shapes in square brackets: `f32[2, 4]`";
   if (s.first.kind == T::PARAM && s.expected.has(S::S_COLON))
-    return "a weight has a type: `param w: f32[D, D]`";
-  if (s.first.kind == T::USE && s.at.kind == T::STAR) return "`use std.nn` brings all that it has";
+    return "give the weight a type: `param w: f32[D, D]`";
+  if (s.first.kind == T::USE && s.at.kind == T::STAR)
+    return "write `use std.nn` to import the whole module";
   if (s.at.kind == T::COMMA && s.expected.has(S::S_NEWLINE) && s.expected.has(S::S_PLUS))
-    return "several values stand in brackets: `(a, b)`";
+    return "write several values in parentheses: `(a, b)`";
   if (second && s.at.kind == T::COLON && s.first.kind == T::NAME && s.first.depth > 0)
-    return "weights are declared by `param w: f32[D, D]`; inputs stand in the head of the model";
+    return "declare weights with `param w: f32[D, D]`, and inputs as parameters of the model";
   return "";
 }
 
 std::string plain_advice(const ParseFailure& s) {
   if (llvm::StringRef advice = advice_on_sign(s); !advice.empty()) return advice.str();
   bool head = s.first.kind == T::FN || s.first.kind == T::MODEL;
-  if (head && s.expected.has(S::S_COLON)) return "a parameter has a type: `x: f32[N, C]`, `n: int`";
+  if (head && s.expected.has(S::S_COLON))
+    return "give each parameter a type: `x: f32[N, C]`, `n: int`";
   bool opens_block = s.first.kind == T::IF || s.first.kind == T::FOR || head;
   if ((s.at.kind == T::COLON && opens_block) || (head && s.expected.has(S::S_LBRACE)))
-    return "a block stands in braces: `if n > 1 { … }`, `for i in 0..12 { … }`, `fn f(x: f32[N]) { "
+    return "write blocks in braces: `if n > 1 { … }`, `for i in 0..12 { … }`, `fn f(x: f32[N]) { "
            "… }`";
   if (s.at.kind == T::ASSIGN && s.expected.has(S::S_NAME) && &s.at != &s.first) {
     llvm::StringRef sign = s.cursor.text(*(&s.at - 1)), name = s.cursor.text(s.first);
     if (sign.size() <= 2 && !sign.empty() && !llvm::isAlnum(sign.back()))
       return ("write `" + name + " = " + name + " " + sign + " …`").str();
   }
-  if (s.at.kind == T::ASSIGN && s.expected.has(S::S_EQ)) return "equality is written `==`";
+  if (s.at.kind == T::ASSIGN && s.expected.has(S::S_EQ)) return "write `==` for equality";
   if (s.at.kind == T::IF && s.expected.has(S::S_WHERE))
-    return "a rule's condition stands behind `where`";
-  if (s.at.kind == T::IF) return "a choice is written `if c { a } else { b }`";
+    return "write a rule's condition after `where`";
+  if (s.at.kind == T::IF) return "write a choice as `if c { a } else { b }`";
   if (s.at.kind == T::ASSIGN && s.first.kind == T::RULE)
-    return "variables of a rule have no defaults";
-  if (s.first.kind == T::RULE) return "a rule is written `rule name(x, y) { left => right }`";
+    return "variables of a rule cannot have defaults";
+  if (s.first.kind == T::RULE) return "write a rule as `rule name(x, y) { left => right }`";
   return "";
 }
 

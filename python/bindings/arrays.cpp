@@ -103,8 +103,8 @@ std::optional<AnyArray> view_of_bf16(nb::handle value) {
       nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr()))).attr("__name__")));
   nb::object dtype = nb::getattr(value, "dtype", nb::none());
   if (!dtype.is_none()) type += " of " + nb::cast<std::string>(nb::str(dtype));
-  throw nb::type_error((std::string(what) + ": not a tensor on the processor with elements that " +
-                        "Tangram has, but " + type)
+  throw nb::type_error((std::string(what) + ": expected a tensor on the CPU with a dtype that " +
+                        "Tangram supports, not " + type)
                            .c_str());
 }
 

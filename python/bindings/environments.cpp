@@ -88,7 +88,7 @@ private:
     } catch (nb::python_error&) {
       thrown_ = std::current_exception();
     } catch (const nb::cast_error&) {
-      thrown_ = std::make_exception_ptr(nb::type_error("time returns what is no number"));
+      thrown_ = std::make_exception_ptr(nb::type_error("time must return a number"));
     }
     return std::numeric_limits<double>::quiet_NaN();
   }
@@ -104,14 +104,15 @@ private:
 } // namespace
 
 void bind_environments(nb::module_& m) {
-  nb::class_<Rewrite>(m, "Rewrite", "One rule at one place of a graph.")
+  nb::class_<Rewrite>(m, "Rewrite", "A rule and the place in a graph where it applies.")
       .def_ro("rule", &Rewrite::rule)
       .def_ro("place", &Rewrite::place)
       .def("__repr__", [](const Rewrite& r) {
         return "<Rewrite " + r.rule + (r.place.empty() ? "" : " at " + r.place) + ">";
       });
-  nb::class_<RewriteStep>(m, "RewriteStep", "What a reward may depend on. Times are microseconds.")
-      .def_ro("step", &RewriteStep::step, "of the episode, from 1")
+  nb::class_<RewriteStep>(m, "RewriteStep",
+                          "The values on which a reward may depend. Times are microseconds.")
+      .def_ro("step", &RewriteStep::step, "number of the step in the episode, from 1")
       .def_ro("measured", &RewriteStep::measured, "else `time_us` is `last_us`")
       .def_ro("source_us", &RewriteStep::source_us)
       .def_ro("last_us", &RewriteStep::last_us)

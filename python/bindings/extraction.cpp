@@ -18,7 +18,7 @@ Extraction extracted(const std::string& text, const std::string& name, const std
                      bool check, uint64_t seed, double time_limit) {
   ExtractOptions options;
   std::optional<Extractor> found = from_word<Extractor>(extractor);
-  if (!found) throw nb::value_error(("there is no extractor `" + extractor + "`").c_str());
+  if (!found) throw nb::value_error(("unknown extractor `" + extractor + "`").c_str());
   options.extract = *found;
   options.check = check, options.seed = seed, options.time_limit_s = time_limit;
   options.interrupt.emplace();
@@ -37,7 +37,7 @@ Calibration calibrated(double time_limit, int threads) {
 } // namespace
 
 void bind_extraction(nb::module_& m) {
-  nb::class_<Extraction>(m, "Extraction", "The best graph of an e-graph, so far as it was found.")
+  nb::class_<Extraction>(m, "Extraction", "The best graph that was found in an e-graph.")
       .def_ro("nodes", &Extraction::nodes)
       .def_ro("classes", &Extraction::classes)
       .def_ro("roots", &Extraction::roots)
@@ -56,7 +56,7 @@ void bind_extraction(nb::module_& m) {
       .def_ro("optimal", &Extraction::optimal)
       .def_ro("seconds", &Extraction::seconds)
       .def_ro("note", &Extraction::note);
-  nb::class_<Calibration>(m, "Calibration", "What was timed of this machine.")
+  nb::class_<Calibration>(m, "Calibration", "The result of calibrating this machine.")
       .def_ro("timed", &Calibration::timed)
       .def_ro("unsettled", &Calibration::unsettled)
       .def_ro("samples", &Calibration::samples)

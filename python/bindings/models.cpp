@@ -84,7 +84,7 @@ void bind_verification(nb::module_& m) {
       .def_ro("name", &Element::name)
       .def_ro("index", &Element::index)
       .def_ro("value", &Element::value, "An int of an integer dtype or bool, else a float.");
-  nb::class_<Verification>(m, "Verification", "What is known of two models.")
+  nb::class_<Verification>(m, "Verification", "The result of comparing two models.")
       .def_prop_ro("verdict", &verdict_word, "'equal', 'different' or 'undecided'")
       .def_prop_ro("method", &method_word, "'identical', 'field' or 'float64'")
       .def_ro("points", &Verification::points)

@@ -34,7 +34,7 @@ public:
     } catch (nb::python_error&) {
       thrown_ = std::current_exception();
     } catch (const nb::cast_error&) {
-      thrown_ = std::make_exception_ptr(nb::type_error("judge returns what is no number"));
+      thrown_ = std::make_exception_ptr(nb::type_error("judge must return a number"));
     }
     interrupt_.request();
     return otherwise;
@@ -113,7 +113,7 @@ nb::dict to_python(const RuleCounts& counts) {
 void bind_report(nb::module_& m) {
   nb::class_<Bound> bound(m, "Bound", "A bound on the cost of the graphs of an e-graph.");
 #define TG_BOUND(type, field, value, meaning) bound.def_ro(#field, &Bound::field, meaning);
-  nb::class_<Report> report(m, "Report", "What the optimiser did. Costs are microseconds.");
+  nb::class_<Report> report(m, "Report", "The report of an optimisation. Costs are microseconds.");
 #define TG_ROW(section, origin, written, type, field, value, meaning)                              \
   report.def_prop_ro(                                                                              \
       #field, [](const Report& r) { return to_python(r.field); }, meaning);
@@ -134,7 +134,7 @@ void bind_optimizations(nb::module_& m) {
       .def_ro("before", &Step::before)
       .def_ro("after", &Step::after)
       .def_ro("where", &Step::where);
-  nb::class_<SearchProgress>(m, "SearchProgress", "What a search says while it goes on.")
+  nb::class_<SearchProgress>(m, "SearchProgress", "The progress of a running search.")
       .def_ro("seconds", &SearchProgress::seconds)
       .def_ro("time_limit_s", &SearchProgress::time_limit_s)
       .def_ro("source_us", &SearchProgress::source_us)

@@ -21,7 +21,7 @@ std::string name_of(std::string_view flag) {
 }
 
 [[noreturn]] void wrong_type(const std::string& name, const char* wanted) {
-  throw nb::type_error((name + " takes " + wanted).c_str());
+  throw nb::type_error((name + " must be " + wanted).c_str());
 }
 
 template <class T> struct Reader {
@@ -44,16 +44,16 @@ template <class T> T read(const std::string& name, nb::handle value) {
   if constexpr (std::is_enum_v<T>) {
     auto text = Reader<std::string>::read(name, value, "a word");
     if (std::optional<T> found = from_word<T>(text)) return *found;
-    throw nb::value_error((name + " is one of " + words_of<T>("") + ", not " + text).c_str());
+    throw nb::value_error((name + " must be one of " + words_of<T>("") + ", not " + text).c_str());
   } else if constexpr (std::is_same_v<T, CostSpec>) {
-    auto text = Reader<std::string>::read(name, value, "a text");
+    auto text = Reader<std::string>::read(name, value, "a string");
     if (std::optional<CostSpec> found = CostSpec::from_text(text)) return *found;
     throw nb::value_error(
-        (name + " is calibrated, analytic, measured or file:TABLE, not " + text).c_str());
+        (name + " must be calibrated, analytic, measured or file:TABLE, not " + text).c_str());
   } else if constexpr (std::is_same_v<T, bool>) {
     return Reader<T>::read(name, value, "a bool");
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return Reader<T>::read(name, nb::str(value), "a text"); // also a path
+    return Reader<T>::read(name, nb::str(value), "a string"); // also a path
   } else if constexpr (std::is_arithmetic_v<T>) {
     return Reader<T>::read(name, value, std::is_integral_v<T> ? "a whole number" : "a number");
   } else {
@@ -75,7 +75,8 @@ requires std::is_arithmetic_v<T>
 void refuse_negative(const std::string& name, const T& value, const fields::Range& range) {
   if (range.low < 0 || value >= T{}) return;
   std::ostringstream text;
-  text << name << " is a number from " << range.low << " to " << range.high << ", not " << value;
+  text << name << " must be a number from " << range.low << " to " << range.high << ", not "
+       << value;
   throw nb::value_error(text.str().c_str());
 }
 
@@ -118,7 +119,7 @@ void set_options(OptimizeOptions& options, const nb::dict& values) {
 #undef TG_OPTION
 #undef TG_ALSO
 #undef TG_SEARCH_OPTION
-    if (!known) throw nb::type_error(("there is no option `" + name + "`").c_str());
+    if (!known) throw nb::type_error(("unknown option `" + name + "`").c_str());
   }
 }
 

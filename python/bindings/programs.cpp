@@ -103,7 +103,7 @@ template <class E> E word_of(std::string_view text, const char* what) {
   std::string all;
   for (std::string_view row : Words<E>::kRows)
     if (!row.empty()) all += (all.empty() ? "" : ", ") + std::string(row);
-  throw nb::value_error((std::string(what) + " is one of " + all).c_str());
+  throw nb::value_error((std::string(what) + " must be one of " + all).c_str());
 }
 
 SharedProgram* compiled(const Model& model, const std::string& backend, const std::string& dtype,
@@ -129,21 +129,21 @@ void bind_programs(nb::module_& m) {
       .def_ro("median_us", &StepTiming::median_us)
       .def_ro("flops", &StepTiming::flops)
       .def_ro("bytes", &StepTiming::bytes);
-  nb::class_<Timing>(m, "Timing", "How long runs took, in microseconds.")
+  nb::class_<Timing>(m, "Timing", "The times of runs, in microseconds.")
       .def_ro("runs", &Timing::runs)
       .def_ro("median_us", &Timing::median_us)
       .def_ro("p10_us", &Timing::p10_us)
       .def_ro("p90_us", &Timing::p90_us)
       .def_ro("min_us", &Timing::min_us)
       .def_ro("steps", &Timing::steps);
-  nb::class_<ProgramInfo>(m, "ProgramInfo", "What a program runs on, and what it holds.")
+  nb::class_<ProgramInfo>(m, "ProgramInfo", "The device and the memory of a program.")
       .def_ro("backend", &ProgramInfo::backend)
       .def_ro("device", &ProgramInfo::device)
       .def_ro("threads", &ProgramInfo::threads)
       .def_ro("build_s", &ProgramInfo::build_s)
       .def_ro("memory_mb", &ProgramInfo::memory_mb)
       .def_ro("notes", &ProgramInfo::notes);
-  nb::class_<SharedProgram>(m, "Program", "A model made ready on a backend.")
+  nb::class_<SharedProgram>(m, "Program", "A model that is compiled and loaded on a backend.")
       .def("run", &SharedProgram::run, "inputs"_a)
       .def(
           "time",

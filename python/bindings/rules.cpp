@@ -29,7 +29,7 @@ std::vector<RuleVerdict> verify(const std::vector<std::string>& rules, const std
 } // namespace
 
 void bind_rules(nb::module_& m) {
-  nb::class_<RuleInfo>(m, "RuleInfo", "A rule as it is declared.")
+  nb::class_<RuleInfo>(m, "RuleInfo", "A declared rule.")
       .def_ro("rule", &RuleInfo::rule)
       .def_ro("set", &RuleInfo::set)
       .def_ro("file", &RuleInfo::file)
@@ -38,7 +38,7 @@ void bind_rules(nb::module_& m) {
       .def_prop_ro("numerics", [](const RuleInfo& r) { return word(r.numerics); })
       .def_ro("text", &RuleInfo::text)
       .def_ro("fingerprint", &RuleInfo::fingerprint);
-  nb::class_<RuleVerdict>(m, "RuleVerdict", "What is known of a rule.")
+  nb::class_<RuleVerdict>(m, "RuleVerdict", "The result of verifying a rule.")
       .def_ro("rule", &RuleVerdict::rule)
       .def_ro("set", &RuleVerdict::set)
       .def_ro("file", &RuleVerdict::file)

@@ -20,17 +20,17 @@ def _shape(text: str) -> tuple[str, list[int]]:
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="tangram", description="Faster forms of neural networks.")
+    top = argparse.ArgumentParser(prog="tangram", description="Optimises neural networks.")
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("simplify", help="an ONNX file that is faster in a runtime, or the original")
-    one.add_argument("source", help="an .onnx file")
+    one = commands.add_parser("simplify", help="optimise an ONNX file for a runtime; keep the original if it is not slower")
+    one.add_argument("source", help="the .onnx file to optimise")
     one.add_argument("target", help="the .onnx file to write")
     one.add_argument("--runtime", choices=list(RUNTIMES), default="onnxruntime")
     one.add_argument("--shape", type=_shape, action="append", default=[], metavar="NAME=1,3,224,224")
     one.add_argument("--dim", type=_size, action="append", default=[], metavar="NAME=N")
-    one.add_argument("--threads", type=int, default=0, help="default: those of the runtime")
-    one.add_argument("--time-limit", type=float, help="seconds of the search")
+    one.add_argument("--threads", type=int, default=0, help="number of threads (default: that of the runtime)")
+    one.add_argument("--time-limit", type=float, help="seconds for the search")
     return top
 
 

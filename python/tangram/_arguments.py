@@ -16,24 +16,24 @@ def whole(name: str, value: Any, low: int = 0, high: int = _LARGEST) -> int:
 
     >>> whole("threads", -1)
     Traceback (most recent call last):
-    ValueError: threads is a whole number from 0 to 2147483647, not -1
+    ValueError: threads must be a whole number from 0 to 2147483647, not -1
     """
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} is a whole number, not {value!r}") from None
+        raise TypeError(f"{name} must be a whole number, not {value!r}") from None
     if not low <= number <= high:
-        raise ValueError(f"{name} is a whole number from {low} to {high}, not {value!r}")
+        raise ValueError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
     return number
 
 
 def number(name: str, value: Any, low: float = 0.0) -> float:
     """Returns a finite number that is at least `low`."""
     if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") and not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is a number, not {value!r}")
+        raise TypeError(f"{name} must be a number, not {value!r}")
     found = float(value)
     if not (math.isfinite(found) and found >= low):
-        raise ValueError(f"{name} is a finite number from {low:g} on, not {value!r}")
+        raise ValueError(f"{name} must be a finite number of at least {low:g}, not {value!r}")
     return found
 
 
@@ -44,13 +44,13 @@ def seconds(name: str, value: Any) -> float:
 
 def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{name} is True or False, not {value!r}")
+        raise TypeError(f"{name} must be True or False, not {value!r}")
     return value
 
 
 def text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name} is a str, not {value!r}")
+        raise TypeError(f"{name} must be a str, not {value!r}")
     return unicode(name, value)
 
 
@@ -65,11 +65,11 @@ def unicode(name: str, value: str) -> str:
 
 def path(name: str, value: Any) -> str:
     if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"{name} is a str or a path, not {value!r}")
+        raise TypeError(f"{name} must be a str or a path, not {value!r}")
     if not os.fspath(value):
-        raise ValueError(f"{name} is empty")
+        raise ValueError(f"{name} must not be empty")
     if not isinstance(os.fspath(value), str):
-        raise TypeError(f"{name} is a str or a path of text, not {value!r}")
+        raise TypeError(f"{name} must be a str or a text path, not {value!r}")
     return unicode(name, os.fspath(value))
 
 
@@ -78,10 +78,10 @@ def mapping(name: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a dict, not {value!r}")
+        raise TypeError(f"{name} must be a dict, not {value!r}")
     for key in value:
         if not isinstance(key, str):
-            raise TypeError(f"the keys of {name} are names, not {key!r}")
+            raise TypeError(f"the keys of {name} must be strings, not {key!r}")
         unicode(f"a key of {name}", key)
     return dict(value)
 
@@ -90,5 +90,5 @@ def model(name: str, value: Any) -> Any:
     from ._model import Model
 
     if not isinstance(value, Model):
-        raise TypeError(f"{name} is a tangram.Model, not {value!r}")
+        raise TypeError(f"{name} must be a tangram.Model, not {value!r}")
     return value

@@ -62,7 +62,7 @@ def _sizes(shapes: Any, dims: Any) -> tuple[dict[str, list[int]], dict[str, int]
     lists = {}
     for name, shape in _arguments.mapping("shapes", shapes).items():
         if not isinstance(shape, (list, tuple)):
-            raise TypeError(f"the shape of `{name}` is a list of sizes, not {shape!r}")
+            raise TypeError(f"the shape of `{name}` must be a list of sizes, not {shape!r}")
         lists[name] = [_arguments.whole(f"a size of `{name}`", size, high=2**62) for size in shape]
     counts = _arguments.mapping("dims", dims).items()
     return lists, {name: _arguments.whole(f"the size of `{name}`", size, high=2**62) for name, size in counts}
@@ -128,7 +128,7 @@ class Model:
         if isinstance(weights, Mapping):
             return Model(self._core.with_weights(_arguments.mapping("weights", weights)))
         if not isinstance(weights, (str, os.PathLike)):
-            raise TypeError(f"weights are a dict of tensors or a file, not {weights!r}")
+            raise TypeError(f"weights must be a dict of tensors or a file, not {weights!r}")
         return Model(self._core.with_weights_file(_arguments.path("weights", weights)))
 
     # --- searching ------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Model:
         from .rules import selection
 
         if judge is not None and not callable(judge):
-            raise TypeError(f"judge is a function that takes a model, not {judge!r}")
+            raise TypeError(f"judge must be a function that takes a model, not {judge!r}")
         rules, text = selection(options.pop("rules", ()))
         if rules:
             options["rules"] = rules
@@ -258,7 +258,7 @@ class Model:
         if path.suffix == ".onnx":
             return self._core.save_onnx(str(path), opset)
         if path.suffix != ".tg":
-            raise ValueError(f"`{path}`: a model is saved as .tg or .onnx")
+            raise ValueError(f"`{path}`: a model can only be saved as .tg or .onnx")
         core = self._core
         if weights and core.weights:
             core = core.save_weights(str(path.with_suffix(".safetensors")))
@@ -313,7 +313,7 @@ class Verification:
                 return f"different: {v.why}"
             a, b = (x if isinstance(x, int) else f"{x:g}" for x in (v.a.value, v.b.value))
             return f"different: {v.a.name}{list(v.a.index)} is {a} and {b}"
-        how = {"identical": "node for node", "float64": "in float64 alone, without a bound",
+        how = {"identical": "node for node", "float64": "only in float64, without a bound",
                "field": f"at {v.points} points modulo random primes, error bound {v.error_bound:.1e}"}
         return f"equal: {how[v.method]}"
 

@@ -25,7 +25,7 @@ def bind(names: Sequence[str], args: Sequence[Tensor], named: Mapping[str, Tenso
     rest = [name for name in names[len(args):] if name not in named]
     unknown = [name for name in named if name not in names[len(args):]]
     if rest or unknown:
-        wrong = f"no input is called `{unknown[0]}`" if unknown else f"the input `{rest[0]}` is missing"
+        wrong = f"there is no input `{unknown[0]}`" if unknown else f"the input `{rest[0]}` is missing"
         raise TypeError(f"{wrong}; the inputs are {', '.join(names) or 'none'}")
     return [*args, *(named[name] for name in names[len(args):])]
 

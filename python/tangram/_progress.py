@@ -54,7 +54,7 @@ def _progress_on_terminal(out: TextIO) -> Iterator[Notify]:
 def listener(progress: bool | Notify) -> Iterator[Notify | None]:
     """Returns the function that a search notifies; None outside a terminal or notebook."""
     if not callable(progress) and not isinstance(progress, bool):
-        raise TypeError(f"progress is True, False or a function, not {progress!r}")
+        raise TypeError(f"progress must be True, False or a function, not {progress!r}")
     if callable(progress):
         yield progress
     elif progress and _in_notebook():

@@ -143,11 +143,11 @@ def simplify(
     from ._model import load
 
     if runtime not in RUNTIMES:
-        raise ValueError(f"runtime is one of {', '.join(RUNTIMES)}, not {runtime}")
+        raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, not {runtime}")
     source, target = Path(_arguments.path("source", source)), Path(_arguments.path("target", target))
     seconds, threads = _arguments.number("seconds", seconds), _arguments.whole("threads", threads, high=1024)
     if source.suffix != ".onnx" or target.suffix != ".onnx":
-        raise ValueError("simplify reads an .onnx file and writes one")
+        raise ValueError("simplify requires an .onnx file to read and one to write")
     facts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -164,7 +164,7 @@ def simplify(
             facts.update(rewrites=dict(report.rules_applied), nodes_before=report.nodes_before,
                          nodes_after=report.nodes_after, verified=report.verified, notes=report.notes)
             if report.verified != "equal":
-                raise NotUsable("a limit left no proof that the graphs are equal")
+                raise NotUsable("a limit was reached before the graphs were proved equal")
             candidate = os.path.join(folder, "result", target.name)  # its weights file has that name, too
             os.mkdir(os.path.dirname(candidate))
             fast.save(candidate)
@@ -172,10 +172,10 @@ def simplify(
                 new = RUNTIMES[runtime](candidate, threads)
             except Exception as error:  # any error of the runtime
                 said = f"{type(error).__name__}: {error}".splitlines()[0]
-                raise NotUsable(f"{runtime} does not take the result: {said}") from error
+                raise NotUsable(f"{runtime} rejects the result: {said}") from error
             facts["comparison"], facts["difference"] = _measured(old, new, seconds, bound_of(model))
             if not facts["comparison"].second_faster:
-                raise NotUsable(f"not faster beyond the noise in {runtime} ({facts['comparison']})")
+                raise NotUsable(f"not faster beyond noise in {runtime} ({facts['comparison']})")
         except NotUsable as why:
             _copy(source, target)
             return Simplified(str(target), False, f"the original: {why}", **facts)

@@ -184,10 +184,10 @@ class Environment:
         **options: Unpack[Options],
     ) -> None:
         if rewards not in ("measured", "prices"):
-            raise ValueError(f"rewards is measured or prices, not {rewards}")
+            raise ValueError(f"rewards must be measured or prices, not {rewards}")
         values: dict[str, Any] = dict(options)
         if unknown := set(values) - set(Options.__annotations__):
-            raise TypeError(f"there is no option `{min(unknown)}`")
+            raise TypeError(f"unknown option `{min(unknown)}`")
         names, text = selection(values.pop("rules", ()))
         if names:
             values["rules"] = names
@@ -333,7 +333,7 @@ def _gymnasium() -> Any:
     try:
         import gymnasium as module
     except ImportError as error:
-        raise ImportError("Gymnasium's classes need Gymnasium, which is not installed: pip install gymnasium. "
+        raise ImportError("this class requires Gymnasium, which is not installed: pip install gymnasium. "
                           "tangram.rl.Environment is the same game without it.") from error
     return module
 

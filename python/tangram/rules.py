@@ -31,7 +31,7 @@ def selection(rules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     (['algebra'], 'rule r(x) { relu(relu(x)) => relu(x) }')
     """
     if not isinstance(rules, (str, os.PathLike, Iterable)):
-        raise TypeError(f"rules are names, files or texts of rules, not {rules!r}")
+        raise TypeError(f"rules must be names, files or texts of rules, not {rules!r}")
     parts = [_arguments.path("a rule", part) for part in ([rules] if isinstance(rules, (str, os.PathLike)) else rules)]
     texts = [part for part in parts if "=>" in part]
     return [part for part in parts if part not in texts], "\n".join(texts)

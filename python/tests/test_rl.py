@@ -65,7 +65,7 @@ class Games(unittest.TestCase):
             raise KeyError("lost")
         with self.assertRaises(KeyError):
             game(time=fail)
-        with self.assertRaisesRegex(TypeError, "no number"):
+        with self.assertRaisesRegex(TypeError, "must return a number"):
             game(time=lambda model: "long")
         env = game(reward=fail)
         with self.assertRaises(KeyError):

@@ -26,7 +26,7 @@ class Options(unittest.TestCase):
         model = tangram.parse(TWICE)
         for options, kind, text in (
                 ({"time_limt": 3}, TypeError, "no option `time_limt`"),
-                ({"time_limit": "long"}, TypeError, "time_limit takes a number"),
+                ({"time_limit": "long"}, TypeError, "time_limit must be a number"),
                 ({"numerics": "loose"}, ValueError, "exact|reassociate"),
                 ({"cost": "cheap"}, ValueError, "cost is calibrated"),
                 ({"alpha": 0.5}, tangram.Error, "from 1 to"),

@@ -92,20 +92,20 @@ class Simplify(unittest.TestCase):
         # Finalists are refused as well, so the first session is the only one.
         done, original = self.written(RUNTIMES={"tangram": once})
         self.assertTrue(original)
-        self.assertIn("tangram does not take the result: ", done.message)
+        self.assertIn("tangram rejects the result: ", done.message)
 
     def test_a_file_with_what_tangram_does_not_have_stays_as_it_is(self):
         def load(*_, **__):
-            raise tangram.Error([_errors.Diagnostic("E0511", "m.onnx", 0, 0, "", "m.onnx: error: there is no operator `Zip`")])
+            raise tangram.Error([_errors.Diagnostic("E0511", "m.onnx", 0, 0, "", "m.onnx: error: unknown operator `Zip`")])
         with mock.patch("tangram._model.load", load):
             done, original = self.written(RUNTIMES={"tangram": lambda path, threads: None})
         self.assertTrue(original)
-        self.assertIn("the original: m.onnx: error: there is no operator `Zip`", done.message)
+        self.assertIn("the original: m.onnx: error: unknown operator `Zip`", done.message)
 
     def test_other_files_are_refused(self):
         with self.assertRaisesRegex(ValueError, "onnx"):
             tangram.simplify("m.tg", "n.onnx")
-        with self.assertRaisesRegex(ValueError, "runtime is one of"):
+        with self.assertRaisesRegex(ValueError, "runtime must be one of"):
             tangram.simplify("m.onnx", "n.onnx", runtime="other")
 
     def test_the_command(self):

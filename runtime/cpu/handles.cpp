@@ -199,7 +199,7 @@ Result<std::unique_ptr<Kernel>> make_primitive_kernel(const PrimitiveDescHandle&
   kernel->args.assign(args.begin(), args.end());
   for (const PrimitiveArg& arg : args) {
     if (arg.layout.data_type != dnnl_dtype(arg.place.dtype))
-      return error(Code::internal, "{0} takes {1} of another dtype", implementation(pd),
+      return error(Code::internal, "{0} requires {1} of another dtype", implementation(pd),
                    dtype_name(arg.place.dtype));
     TG_CHECK(kernel->add_memory(arg.name, arg.layout, engine));
   }

@@ -135,7 +135,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& plan_db) {
   TG_TRY(std::string target, cuda::compile_target(*compiler, device->architecture()));
   if (cuda::is_ptx(target))
     notes.push_back("the driver compiles kernels from PTX for " + target + ": " +
-                    compiler->version() + " does not know " + device->architecture());
+                    compiler->version() + " does not support " + device->architecture());
   auto blas = cuda::BlasLt::open();
   if (!blas) notes.push_back("products run on generated kernels: " + blas.error().message);
   if (blas) {

@@ -63,9 +63,10 @@ Result<void> PreparedPlan::prepare(const CompileOptions& options, CubinCache& ca
   TG_CHECK(check_externs(plan(), options));
   for (const PlanValue& value : plan().values)
     if (value.type.dtype == DType::F64)
-      return error(Code::no_kernel, "f64 has no kernels on cuda, and there is a value of {0}",
+      return error(Code::no_kernel, "f64 has no kernels on cuda, but a value has the type {0}",
                    value.type.text())
-          .suggest("`--backend cpu` and `--backend ref` run f64; `cast` makes f32 of it");
+          .suggest(
+              "use `--backend cpu` or `--backend ref`, or convert the value to f32 with `cast`");
   ScratchTimer timer(*device_, stream_, cold);
   steps_.prepare(options, timer,
                  [&](const Plan& plan, const Group& group, const StridesOf& strides) {

@@ -44,9 +44,10 @@ const DescrRow* row_of(llvm::StringRef kind, llvm::StringRef array) {
 std::string unsupported(llvm::StringRef kind) {
   std::string found = "its dtype is " + kind.str() + ", ";
   if (kind == "f1" || kind == "V1")
-    return found + "as ml_dtypes writes 8-bit floats, which are not supported; save the array as "
+    return found + "an 8-bit float of ml_dtypes, which is not supported; save the array as "
                    "float16 or float32";
-  return found + "not float16, bfloat16, float32, float64, an integer of 8 to 64 bits or bool";
+  return found +
+         "but must be float16, bfloat16, float32, float64, an integer of 8 to 64 bits or bool";
 }
 
 /// Reads the Python dictionary in the header: a strict scanner for its three keys.
@@ -56,10 +57,10 @@ public:
 
   Result<NpyHeader> run() {
     bool has_descr = false, has_order = false, has_shape = false;
-    if (!consume("{")) return bad("its header is no dictionary");
+    if (!consume("{")) return bad("its header is not a dictionary");
     while (!consume("}")) {
       std::optional<llvm::StringRef> key = string();
-      if (!key || !consume(":")) return bad("its header is no dictionary");
+      if (!key || !consume(":")) return bad("its header is not a dictionary");
       bool* seen = *key == "descr"           ? &has_descr
                    : *key == "fortran_order" ? &has_order
                    : *key == "shape"         ? &has_shape
@@ -68,7 +69,7 @@ public:
       *seen = true;
       TG_CHECK(seen == &has_descr ? descr() : seen == &has_order ? order() : shape());
       if (!consume(",") && !rest_.ltrim().startswith("}"))
-        return bad("its header is no dictionary");
+        return bad("its header is not a dictionary");
     }
     if (!rest_.trim().empty()) return bad("text follows its header");
     if (!has_descr || !has_order || !has_shape) return bad("its header lacks a key");
@@ -77,7 +78,7 @@ public:
 
 private:
   Diagnostic bad(llvm::StringRef what) const {
-    return error(Code::bad_data_file, "`{0}` is no tensor file that can be read: {1}", file_, what);
+    return error(Code::bad_data_file, "`{0}` is not a readable tensor file: {1}", file_, what);
   }
 
   bool consume(llvm::StringRef token) {
@@ -97,11 +98,11 @@ private:
 
   Result<void> descr() {
     std::optional<llvm::StringRef> text = string();
-    if (!text || text->empty()) return bad("its dtype is not a plain one");
+    if (!text || text->empty()) return bad("its dtype is structured");
     char order = text->front();
     llvm::StringRef kind = text->drop_front();
     if (order == '>') return bad("it is big-endian; save it as little-endian");
-    if (order != '<' && order != '=' && order != '|') return bad("its dtype is not a plain one");
+    if (order != '<' && order != '=' && order != '|') return bad("its dtype is structured");
     const DescrRow* row = row_of(kind, file_);
     if (!row) return bad(unsupported(kind));
     type_.dtype = row->dtype;
@@ -112,27 +113,27 @@ private:
 
   Result<void> order() {
     if (consume("False")) return {};
-    if (consume("True")) return bad("it is in Fortran order; save numpy.ascontiguousarray of it");
-    return bad("its header is no dictionary");
+    if (consume("True")) return bad("it is in Fortran order; save numpy.ascontiguousarray(array)");
+    return bad("its header is not a dictionary");
   }
 
   Result<void> shape() {
-    if (!consume("(")) return bad("its shape is no tuple");
+    if (!consume("(")) return bad("its shape is not a tuple");
     int64_t elements = 1;
     while (!consume(")")) {
       rest_ = rest_.ltrim();
       llvm::StringRef digits = rest_.take_while(llvm::isDigit);
       int64_t dim = 0;
       if (digits.empty() || digits.getAsInteger(10, dim))
-        return bad("its shape is no tuple of ints");
+        return bad("its shape is not a tuple of ints");
       rest_ = rest_.drop_front(digits.size());
       consume("L"); // Python 2 writes it
-      if (type_.rank() == kMaxRank) return bad("its rank is over the limit");
+      if (type_.rank() == kMaxRank) return bad("its rank exceeds the limit");
       if (dim > kMaxElements / elements) return bad("its shape is too large");
       elements *= std::max<int64_t>(dim, 1);
       type_.shape.push_back(dim);
       if (!consume(",") && !rest_.ltrim().startswith(")"))
-        return bad("its shape is no tuple of ints");
+        return bad("its shape is not a tuple of ints");
     }
     return {};
   }
@@ -147,9 +148,9 @@ private:
 
 Result<NpyHeader> parse_npy_header(llvm::StringRef start, uint64_t size, llvm::StringRef name) {
   auto bad = [&](const char* what) {
-    return error(Code::bad_data_file, "`{0}` is no tensor file that can be read: {1}", name, what);
+    return error(Code::bad_data_file, "`{0}` is not a readable tensor file: {1}", name, what);
   };
-  if (!start.startswith(kMagic)) return bad("it does not start as an .npy file does");
+  if (!start.startswith(kMagic)) return bad("it does not start like an .npy file");
   if (start.size() < kMagic.size() + 4) return bad("it ends within its header");
   auto major = static_cast<unsigned char>(start[kMagic.size()]);
   if (major < 1 || major > 3) return bad("its format version is unknown");
@@ -157,13 +158,13 @@ Result<NpyHeader> parse_npy_header(llvm::StringRef start, uint64_t size, llvm::S
   if (start.size() < head) return bad("it ends within its header");
   uint64_t length = read_little_endian(start, kMagic.size() + 2, length_size);
   if (length > size - head) return bad("it ends within its header");
-  if (length > start.size() - head) return bad("its header is over the limit of 64 KiB");
+  if (length > start.size() - head) return bad("its header exceeds the limit of 64 KiB");
   TG_TRY(NpyHeader header, NpyHeaderReader(start.substr(head, length), name).run());
   uint64_t data = size - head - length;
   auto wanted = static_cast<uint64_t>(header.type.elements()) * static_cast<uint64_t>(header.width);
   if (data != wanted)
-    return error(Code::bad_data_file, "`{0}` holds {1} bytes of data where {2} has {3}", name, data,
-                 header.type.text(), wanted);
+    return error(Code::bad_data_file, "`{0}` contains {1} bytes of data, but {2} requires {3}",
+                 name, data, header.type.text(), wanted);
   header.data = head + length;
   return header;
 }
@@ -198,7 +199,7 @@ Result<Tensor> read_npy(llvm::StringRef path) {
   Result<Tensor> tensor = parse_npy(bytes, path);
   if (tensor) return tensor;
   Diagnostic bad = with_kind(std::move(tensor.error()), bytes, ".npy");
-  if (bytes.startswith("PK")) bad.help = "an archive of arrays is given without a name: F.npz";
+  if (bytes.startswith("PK")) bad.help = "give an archive of arrays without a name: F.npz";
   return bad;
 }
 

@@ -45,10 +45,10 @@ public:
       members.emplace_back();
       TG_CHECK(read_entry(at, members.back()));
       TG_CHECK(locate(members.back()));
-      if (!names.insert(members.back().name).second) return bad("two members have one name");
+      if (!names.insert(members.back().name).second) return bad("two members have the same name");
     }
     if (at != directory_end_ || members.size() != count_)
-      return bad("its directory has another number of members");
+      return bad("its directory has a different number of members");
     return check_apart(members) ? Result<std::vector<Member>>(std::move(members))
                                 : bad("two members overlap");
   }
@@ -68,7 +68,7 @@ public:
       return packed.take_front(most).str();
     }
     if (member.size > packed.size() * kMaxRatio + kMaxRatio)
-      return bad("a member claims more than its bytes can hold");
+      return bad("a member declares more data than its bytes can contain");
     std::string out(std::min(most, member.size), '\0');
     if (!inflate_into(packed, out, out.size() == member.size))
       return bad("a compressed member is damaged");
@@ -87,7 +87,7 @@ public:
 
 private:
   Diagnostic bad(const char* what) const {
-    return error(Code::bad_data_file, "`{0}` is no .npz file that can be read: {1}", file_, what);
+    return error(Code::bad_data_file, "`{0}` is not a readable .npz file: {1}", file_, what);
   }
 
   bool inside(uint64_t at, uint64_t size) const {
@@ -100,7 +100,7 @@ private:
 
   /// The end record is the last one whose comment extends exactly to the end of the file.
   Result<void> find_directory() {
-    if (!bytes_.startswith("PK")) return bad("it does not start as a zip archive does");
+    if (!bytes_.startswith("PK")) return bad("it does not start like a zip archive");
     for (size_t back = kEndSize; back <= std::min(bytes_.size(), kEndSize + 0xffff); ++back) {
       uint64_t at = bytes_.size() - back;
       if (number(at, 4) != kEnd || number(at + 20, 2) != back - kEndSize) continue;
@@ -116,7 +116,7 @@ private:
         size = number(wide + 40, 8);
         directory_ = number(wide + 48, 8);
       }
-      if (!inside(directory_, size)) return bad("its directory lies outside the file");
+      if (!inside(directory_, size)) return bad("its directory is outside of the file");
       directory_end_ = directory_ + size;
       return {};
     }
@@ -130,7 +130,7 @@ private:
     if (number(at + 8, 2) & 1) return bad("it is encrypted");
     member.method = static_cast<uint16_t>(number(at + 10, 2));
     if (member.method != kStored && member.method != kDeflated)
-      return bad("a member is compressed by another method than deflate");
+      return bad("a member is compressed by a method other than deflate");
     member.checksum = static_cast<uint32_t>(number(at + 16, 4));
     member.compressed = number(at + 20, 4);
     member.size = number(at + 24, 4);
@@ -165,9 +165,9 @@ private:
       return bad("a member is not where it should be");
     uint64_t name = number(member.header + 26, 2), extra = number(member.header + 28, 2);
     member.data = member.header + kLocalSize + name + extra;
-    if (!inside(member.data, member.compressed)) return bad("a member lies outside the file");
+    if (!inside(member.data, member.compressed)) return bad("a member is outside of the file");
     if (bytes_.substr(member.header + kLocalSize, name) != member.name)
-      return bad("a member has another name than the directory says");
+      return bad("a member has a different name in the directory");
     return {};
   }
 
@@ -278,7 +278,8 @@ Result<std::vector<NamedTensor>> parse_npz(llvm::StringRef bytes, llvm::StringRe
   for (const Member& member : members) {
     llvm::StringRef array = member.name;
     if (!array.consume_back(".npy"))
-      return error(Code::bad_data_file, "`{0}` holds `{1}`, which is no .npy file", name, array);
+      return error(Code::bad_data_file, "`{0}` contains `{1}`, which is not an .npy file", name,
+                   array);
     std::string member_name = (name + ":" + array).str();
     TG_TRY(std::string start, archive.start(member, kMaxNpyHeader));
     TG_TRY(NpyHeader header, parse_npy_header(start, member.size, member_name));
@@ -298,7 +299,7 @@ Result<std::vector<NamedTensor>> read_npz(llvm::StringRef path, AcceptArray acce
   if (arrays || bytes.startswith("PK")) return arrays;
   Diagnostic bad = with_kind(std::move(arrays.error()), bytes, ".npz");
   if (kind_of_file(bytes) && kind_of_file(bytes)->ending == ".npy")
-    bad.help = "one array is given with the name of its input: NAME=F.npy";
+    bad.help = "give a single array with the name of its input: NAME=F.npy";
   return bad;
 }
 

@@ -65,7 +65,7 @@ public:
     if (!rest_.startswith("{")) return bad("its header does not start with `{`");
     TG_CHECK(members([&](std::string name) -> Result<void> {
       if (!seen.try_emplace(name).second)
-        return bad(llvm::formatv("`{0}` is there twice", name).str());
+        return bad(llvm::formatv("`{0}` occurs twice", name).str());
       if (name == "__metadata__") return read_metadata(metadata);
       entries.emplace_back();
       entries.back().name = std::move(name);
@@ -77,8 +77,7 @@ public:
 
 private:
   Diagnostic bad(llvm::StringRef what) const {
-    return error(Code::bad_data_file, "`{0}` is no safetensors file that can be read: {1}", file_,
-                 what);
+    return error(Code::bad_data_file, "`{0}` is not a readable safetensors file: {1}", file_, what);
   }
   Diagnostic bad_entry(const Entry& entry, llvm::StringRef what) const {
     return bad(llvm::formatv("`{0}` {1}", entry.name, what).str());
@@ -91,21 +90,21 @@ private:
 
   /// Reads `{"name": value, ...}`; `value` reads each value and gets its name.
   Result<void> members(llvm::function_ref<Result<void>(std::string)> value) {
-    if (!consume('{')) return bad("its header is no JSON of the form that the format has");
+    if (!consume('{')) return bad("its header is not valid JSON of this format");
     if (consume('}')) return {};
     do {
       TG_TRY(std::string name, string());
-      if (!consume(':')) return bad("its header is no JSON of the form that the format has");
+      if (!consume(':')) return bad("its header is not valid JSON of this format");
       TG_CHECK(value(std::move(name)));
     } while (consume(','));
-    if (!consume('}')) return bad("its header is no JSON of the form that the format has");
+    if (!consume('}')) return bad("its header is not valid JSON of this format");
     return {};
   }
 
   Result<void> read_metadata(std::vector<std::pair<std::string, std::string>>& metadata) {
     llvm::StringMap<char> seen;
     return members([&](std::string name) -> Result<void> {
-      if (!seen.try_emplace(name).second) return bad("a text of `__metadata__` is there twice");
+      if (!seen.try_emplace(name).second) return bad("a key of `__metadata__` occurs twice");
       TG_TRY(std::string text, string());
       metadata.emplace_back(std::move(name), std::move(text));
       return {};
@@ -119,7 +118,7 @@ private:
       if (name == "dtype" && !dtype) {
         TG_TRY(entry.dtype, string());
         dtype = find_dtype(entry.dtype);
-        if (!dtype) return bad_entry(entry, "has a dtype that is not known");
+        if (!dtype) return bad_entry(entry, "has an unknown dtype");
         return {};
       }
       std::optional<llvm::SmallVector<uint64_t, 5>>* slot = name == "shape"          ? &shape
@@ -131,7 +130,7 @@ private:
     }));
     if (!dtype || !shape || !place) return bad_entry(entry, "lacks dtype, shape or data_offsets");
     if (place->size() != 2 || (*place)[0] > (*place)[1])
-      return bad_entry(entry, "has data_offsets that are no begin and end");
+      return bad_entry(entry, "has data_offsets that are not a begin and an end");
     entry.begin = (*place)[0];
     entry.end = (*place)[1];
     return check_size(entry, *dtype, *shape);
@@ -148,7 +147,7 @@ private:
     if (empty) bytes = 0;
     entry.type.dtype = dtype.dtype;
     if (entry.end - entry.begin == bytes) return {};
-    return bad_entry(entry, llvm::formatv("has {0} bytes of data where {1} has {2}",
+    return bad_entry(entry, llvm::formatv("has {0} bytes of data, but {1} requires {2}",
                                           entry.end - entry.begin, entry.text(), bytes)
                                 .str());
   }
@@ -156,7 +155,7 @@ private:
   /// Reads `[1, 2]`, a list of non-negative integers.
   Result<llvm::SmallVector<uint64_t, 5>> numbers() {
     llvm::SmallVector<uint64_t, 5> list;
-    if (!consume('[')) return bad("a shape or place is no list of sizes");
+    if (!consume('[')) return bad("a shape or data_offsets entry is not a list of sizes");
     if (consume(']')) return list;
     do {
       rest_ = rest_.ltrim(" \t\r\n");
@@ -164,26 +163,26 @@ private:
       uint64_t number = 0;
       if (digits.empty() || (digits.size() > 1 && digits[0] == '0') ||
           digits.getAsInteger(10, number))
-        return bad("a shape or place is no list of sizes");
+        return bad("a shape or data_offsets entry is not a list of sizes");
       rest_ = rest_.drop_front(digits.size());
       list.push_back(number);
     } while (consume(','));
-    if (!consume(']')) return bad("a shape or place is no list of sizes");
+    if (!consume(']')) return bad("a shape or data_offsets entry is not a list of sizes");
     return list;
   }
 
   /// Reads a JSON string and resolves its escapes.
   Result<std::string> string() {
-    if (!consume('"')) return bad("its header is no JSON of the form that the format has");
+    if (!consume('"')) return bad("its header is not valid JSON of this format");
     std::string text;
     while (!rest_.empty() && rest_[0] != '"') {
       auto c = static_cast<unsigned char>(rest_[0]);
-      if (c < 0x20) return bad("a string of its header holds a control character");
+      if (c < 0x20) return bad("a string of its header contains a control character");
       rest_ = rest_.drop_front();
       if (c != '\\') {
         text += static_cast<char>(c);
       } else if (!escape(text)) {
-        return bad("a string of its header has an escape that is none");
+        return bad("a string of its header has an invalid escape");
       }
     }
     if (!rest_.consume_front("\"")) return bad("a string of its header does not end");
@@ -244,13 +243,12 @@ Result<Safetensors> Safetensors::open(llvm::StringRef path) {
 Result<Safetensors> Safetensors::parse(std::unique_ptr<llvm::MemoryBuffer> file,
                                        llvm::StringRef name) {
   auto bad = [&](const std::string& what) {
-    return error(Code::bad_data_file, "`{0}` is no safetensors file that can be read: {1}", name,
-                 what);
+    return error(Code::bad_data_file, "`{0}` is not a readable safetensors file: {1}", name, what);
   };
   llvm::StringRef bytes = file->getBuffer();
   if (bytes.size() < 8) return bad("it ends within its header");
   uint64_t length = read_little_endian(bytes, 0, 8);
-  if (length > kMaxSafetensorsHeader) return bad("its header is longer than the limit");
+  if (length > kMaxSafetensorsHeader) return bad("its header exceeds the limit");
   if (length > bytes.size() - 8) return bad("it ends within its header");
   Safetensors result;
   result.file_name_ = name.str();
@@ -263,11 +261,11 @@ Result<Safetensors> Safetensors::parse(std::unique_ptr<llvm::MemoryBuffer> file,
   for (const Entry& entry : result.entries_) {
     if (entry.begin != covered)
       return bad(llvm::formatv("`{0}` {1} its neighbour", entry.name,
-                               entry.begin < covered ? "overlaps" : "leaves a hole behind"));
+                               entry.begin < covered ? "overlaps" : "leaves a gap after"));
     covered = entry.end;
   }
   if (covered != result.data_.size())
-    return bad(llvm::formatv("it holds {0} bytes of data where its header has {1}",
+    return bad(llvm::formatv("it contains {0} bytes of data, but its header requires {1}",
                              result.data_.size(), covered));
   for (size_t i = 0; i < result.entries_.size(); ++i) result.index_[result.entries_[i].name] = i;
   result.file_ = std::move(file);
@@ -284,13 +282,13 @@ Result<llvm::StringRef> Safetensors::bytes(const Entry& entry) const {
     return error(Code::bad_data_file, "`{0}` of `{1}` is {2}, {3}", entry.name, file_name_,
                  entry.text(), what);
   };
-  if (entry.type.dtype == DType::None) return bad("a dtype that Tangram does not have");
-  if (entry.type.rank() > kMaxRank) return bad("whose rank is over the limit");
+  if (entry.type.dtype == DType::None) return bad("a dtype that Tangram does not support");
+  if (entry.type.rank() > kMaxRank) return bad("whose rank exceeds the limit");
   if (entry.begin == entry.end) return bad("which has no elements");
   llvm::StringRef bytes = data_.slice(entry.begin, entry.end);
   if (entry.type.dtype == DType::Bool &&
       !llvm::all_of(bytes, [](char c) { return c == 0 || c == 1; }))
-    return bad("with an element that is neither 0 nor 1");
+    return bad("but has an element other than 0 or 1");
   return bytes;
 }
 
@@ -366,7 +364,7 @@ Result<void> write_safetensors(llvm::StringRef path, llvm::ArrayRef<SafetensorsI
     for (size_t i : order) {
       TG_TRY(Tensor tensor, source(i));
       if (!(tensor.type() == items[i].type))
-        return error(Code::internal, "`{0}` was announced as {1} and is {2}", items[i].name,
+        return error(Code::internal, "`{0}` was declared as {1}, but is {2}", items[i].name,
                      items[i].type.text(), tensor.type().text());
       out.write(reinterpret_cast<const char*>(std::as_const(tensor).data()),
                 static_cast<size_t>(tensor.bytes()));

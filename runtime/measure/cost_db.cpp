@@ -151,7 +151,7 @@ std::unique_ptr<CostDb> CostDb::open(llvm::StringRef path, const CostEnvironment
   std::unique_ptr<CostDb> db(new CostDb(environment));
   db->path_ = path.str();
   if (path.empty()) {
-    db->notes_.push_back("measured costs are not kept: there is no cache folder");
+    db->notes_.push_back("measured costs are not stored: there is no cache folder");
   } else if (db->make_folder()) {
     db->open_file();
   }
@@ -178,7 +178,7 @@ std::string CostDb::error_text() const {
 }
 
 void CostDb::give_up(llvm::StringRef what) {
-  notes_.push_back(llvm::formatv("{0} the cost database `{1}`: {2}; measured costs are kept in "
+  notes_.push_back(llvm::formatv("{0} the cost database `{1}`: {2}; measured costs are stored in "
                                  "memory only",
                                  what, path_, error_text()));
   close();
@@ -190,23 +190,24 @@ bool CostDb::make_folder() {
   std::error_code why =
       llvm::sys::fs::create_directories(folder, /*IgnoreExisting=*/true, llvm::sys::fs::owner_all);
   if (!why) return true;
-  notes_.push_back(llvm::formatv("cannot make the folder of the cost database `{0}`: {1}; measured "
-                                 "costs are kept in memory only",
-                                 path_, why.message()));
+  notes_.push_back(
+      llvm::formatv("cannot create the folder of the cost database `{0}`: {1}; measured "
+                    "costs are stored in memory only",
+                    path_, why.message()));
   return false;
 }
 
 void CostDb::open_file() {
   if (!is_usable_cache(path_)) {
     notes_.push_back(llvm::formatv("the cost database `{0}` is not a regular file; measured costs "
-                                   "are kept in memory only",
+                                   "are stored in memory only",
                                    path_));
     return;
   }
   OpenLock lock(path_);
   if (lock.foreign()) {
     notes_.push_back(llvm::formatv("another process holds the lock `{0}.lock`; measured costs are "
-                                   "kept in memory only",
+                                   "stored in memory only",
                                    path_));
     return;
   }
@@ -257,7 +258,7 @@ CostDb::Opened CostDb::prepare_schema() {
   std::optional<int64_t> tables = query_number(db_, "SELECT count(*) FROM sqlite_master", code);
   if (tables != 0) {
     notes_.push_back(llvm::formatv(
-        "the cost database `{0}` is {1}; measured costs are kept in memory only", path_,
+        "the cost database `{0}` is {1}; measured costs are stored in memory only", path_,
         *owner != kApplicationId
             ? std::string("a database of another program")
             : llvm::formatv("of version {0}, not {1}", *version, kSchemaVersion).str()));
@@ -311,13 +312,13 @@ bool CostDb::set_aside() {
     aside = llvm::formatv("{0}.damaged-{1}", path_, n);
   if (std::error_code why = llvm::sys::fs::rename(path_, aside)) {
     notes_.push_back(llvm::formatv("the cost database `{0}` is damaged and cannot be renamed: {1}; "
-                                   "measured costs are kept in memory only",
+                                   "measured costs are stored in memory only",
                                    path_, why.message()));
     return false;
   }
   for (const char* suffix : {"-wal", "-shm"}) (void)llvm::sys::fs::remove(path_ + suffix);
   notes_.push_back(
-      llvm::formatv("the cost database `{0}` is damaged; it is now `{1}`", path_, aside));
+      llvm::formatv("the cost database `{0}` is damaged and was renamed to `{1}`", path_, aside));
   return true;
 }
 
@@ -352,8 +353,8 @@ std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
   if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) || !(price >= 0 && price <= kMaxPrice)) {
     if (ignored_++ == 0)
       notes_.push_back(
-          llvm::formatv("the cost database `{0}` has a price for {1} that is no number "
-                        "from 0 to 1e15, which is not used",
+          llvm::formatv("the cost database `{0}` has a price for {1} that is not a number "
+                        "from 0 to 1e15; it is not used",
                         path_, instance));
     return std::nullopt;
   }

@@ -161,7 +161,7 @@ Result<void> check_loops(const Operator& op) {
                  op.reduction.size());
   for (int64_t extent : llvm::concat<const int64_t>(op.space, op.reduction))
     if (extent < 1 || extent > kMostExtent)
-      return error(Code::bad_data_file, "a loop has from 1 to {0} points, got {1}", kMostExtent,
+      return error(Code::bad_data_file, "a loop must have 1 to {0} points, got {1}", kMostExtent,
                    extent);
   if (volume(op.space) * volume(op.reduction) > kMostPoints)
     return error(Code::bad_data_file, "{0} has more than 2^60 points", row.name);
@@ -192,12 +192,12 @@ Result<void> check(const Operator& op) {
                    type_name(op.type), parameter.count, list.size());
     for (int64_t one : list)
       if (one < parameter.low || one > kMostExtent)
-        return error(Code::bad_data_file, "`{0}` is from {1} to {2}, got {3}", parameter.name,
+        return error(Code::bad_data_file, "`{0}` must be from {1} to {2}, got {3}", parameter.name,
                      parameter.low, kMostExtent, one);
   }
   int64_t parts = at_or(op.groups, 0, 1) * at_or(op.multiplier, 0, 1);
   if (parts > 1 && op.space[1] % parts != 0)
-    return error(Code::bad_data_file, "{0} filters do not fall into {1} groups", op.space[1],
+    return error(Code::bad_data_file, "{0} filters cannot be divided into {1} groups", op.space[1],
                  parts);
   return {};
 }

@@ -344,7 +344,7 @@ private:
       else
         static_cast<StepTrials&>(found) = options_.baseline->reuse(op, *reused, device_);
       if (!found.ranking.empty() || device_.stopped()) return;
-      found.note = llvm::formatv("none of {0} programs by reuse ran", found.trials);
+      found.note = llvm::formatv("none of the {0} reused programs ran", found.trials);
     } else if (reused) {
       found.note = "the operator to reuse has no program";
     }

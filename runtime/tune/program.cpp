@@ -66,15 +66,15 @@ Result<void> check_tile(const Tile& tile, const Nest& nest) {
   TG_CHECK(check_factors(tile.reduction, nest.reduction));
   for (size_t i = 0; i < tile.reduction.size(); ++i)
     if (nest.load_axis != i && tile.reduction[i][0] != 1)
-      return error(Code::bad_data_file, "only the load axis is fetched in rounds");
+      return error(Code::bad_data_file, "only the load axis can be fetched in rounds");
   if (!llvm::is_contained(kUnrollSteps, tile.unroll))
-    return error(Code::bad_data_file, "no unroll step is {0}", tile.unroll);
+    return error(Code::bad_data_file, "{0} is not an unroll step", tile.unroll);
   if (tile.vectors.size() != nest.inputs.size())
     return error(Code::bad_data_file, "expected vectors of {0} inputs, got {1}", nest.inputs.size(),
                  tile.vectors.size());
   for (int64_t vector : tile.vectors)
     if (!llvm::is_contained(kVectors, vector))
-      return error(Code::bad_data_file, "no vector has {0} elements", vector);
+      return error(Code::bad_data_file, "{0} is not a vector length", vector);
   return {};
 }
 
@@ -188,7 +188,7 @@ Result<void> check(const Program& program) {
                  thread_lists(program), program.threads.size());
   for (int64_t threads : program.threads)
     if (threads < 1 || threads > kMostFactor)
-      return error(Code::bad_data_file, "{0} threads are none that a block has", threads);
+      return error(Code::bad_data_file, "a block cannot have {0} threads", threads);
   return {};
 }
 

@@ -57,7 +57,7 @@ private:
     load_growth_ = loads / reused_.loads;
     std::optional<int64_t> rounds = default_rounds(reused_.rounds, load_growth_, load_extent());
     if (!rounds) {
-      trace_.skipped = "no number of fetches in range";
+      trace_.skipped = "the number of fetches is out of range";
       return false;
     }
     trace_.rounds = *rounds;
@@ -213,7 +213,7 @@ public:
       trace.block = options_.use_block_cost ? device.choose_block(start.op, nest, points, cost)
                                             : random_block(nest, points, random_);
       if (trace.block.empty())
-        trace.skipped = "no block has so many points";
+        trace.skipped = "a block has too many points";
       else
         BlockSearch(trials_, start, grows, from, choose, trace).run();
     }

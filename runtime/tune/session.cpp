@@ -20,7 +20,7 @@ TunedOperator tune_step(const Operator& op, const TuneStep& step, const Measured
     tuned.best = std::move(result.best);
     tuned.trials = result.trials;
     if (tuned.best) return tuned;
-    tuned.note = llvm::formatv("none of {0} programs ran, {1} are beyond the device's limits",
+    tuned.note = llvm::formatv("none of {0} programs ran, {1} exceed the device's limits",
                                result.trials, result.filtered)
                      .str();
   } else if (step.reused) {
@@ -36,7 +36,7 @@ Result<Measured> read_record(llvm::StringRef line) {
   Scanner scan(line);
   Measured record;
   TG_TRY(record.microseconds, scan.real());
-  if (record.microseconds <= 0) return error(Code::bad_data_file, "a time is more than 0");
+  if (record.microseconds <= 0) return error(Code::bad_data_file, "a time must be more than 0");
   TG_CHECK(scan.expect("us"));
   TG_CHECK(scan.expect(":"));
   TG_TRY(record.program, read_program(scan.rest()));

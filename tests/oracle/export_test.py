@@ -213,7 +213,7 @@ def run(case, options):
                 off = case.check(folder, opset)
                 rows.append((opset, "loads" if off is None else f"{off:.2g}"))
             except Exception as error:  # noqa: BLE001: any error is the result
-                needs = re.search(r"needs opset (\d+) or later", str(error))
+                needs = re.search(r"requires opset (\d+) or later", str(error))
                 if needs and opset < int(needs[1]):
                     continue  # rejected as expected
                 failed += 1

@@ -19,7 +19,7 @@ import onnx
 from onnx import TensorProto, helper
 
 TOLERANCE = 2e-5
-REFUSED = "of mode `max`, `sampling_ratio` 0"
+REFUSED = "with mode `max` and `sampling_ratio` 0"
 
 
 def cases(rounds):

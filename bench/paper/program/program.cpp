@@ -143,12 +143,13 @@ void widen_tuner(OptionRow& row) {
   row.limits.words =
       "by-rule|library|no-guess|to-the-end|formulas|occurrences|random-shapes|all-bridges";
   row.detail =
-      "by-rule: operators keep the kernels that the rule gives them; library: also time each on "
-      "oneDNN, in some runs of the model; no-guess: searches do not begin with the schedule by "
-      "rule; to-the-end: nor end at the peak, nor reuse after eight trials without a gain; "
-      "formulas: trials are estimated without asking what is legal; occurrences: what takes most "
-      "of the time is rather searched for in full; random-shapes: no cost model chooses the shapes "
-      "that reuse tries; all-bridges: operators between operators between others, too.";
+      "by-rule: keep the kernel that the fixed rule chooses; library: also time each operator on "
+      "oneDNN, in some runs of the model; no-guess: do not start searches from the schedule by "
+      "rule; to-the-end: do not stop at the peak, or reuse after eight trials without a gain; "
+      "formulas: estimate trials without checking legality; occurrences: prefer a full search for "
+      "operators that take most "
+      "of the time; random-shapes: choose the shapes of reuse "
+      "without a cost model; all-bridges: also use bridging operators between bridging operators.";
 }
 
 std::vector<OptionRow> make_options() {
@@ -194,7 +195,7 @@ std::optional<Misuse> check_training(cli::Options& o, llvm::ArrayRef<const Optio
   if (!train.best_file.empty() && same_file(train.best_file, o.out_file))
     return Misuse{"`--best` and `-o` name the same file"};
   if (o.json && train.best_file == "-")
-    return Misuse{"`--json` and `--best -` both want standard output"};
+    return Misuse{"`--json` and `--best -` both write to standard output"};
   for (const OptionRow* row : given) {
     bool of_episodes = llvm::is_contained(kOfEpisodes, StringRef(row->flag));
     if (guides ? of_episodes : row->flag == "--rounds")

@@ -53,7 +53,7 @@ void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const C
   if (trained.refused > 0) out << llvm::formatv(", {0} of them refused", trained.refused);
   out << "\n";
   if (stopped)
-    out << llvm::formatv("stopped before episode {0} ({1}): another run goes on from here\n",
+    out << llvm::formatv("stopped before episode {0} ({1}): the next run continues from here\n",
                          own(o).episodes, trained.stopped_by);
   if (trained.rules.empty()) return;
   cli::Table table({{"rule"}, {"applied", Align::Right}});

@@ -52,7 +52,7 @@ void report_cuda(DeviceReport& report) {
         llvm::formatv("{0}, {1}, {2} multiprocessors, {3} MiB", gpu.name, gpu.architecture(),
                       gpu.multiprocessors, gpu.memory_bytes >> 20);
     if (llvm::StringRef(gpu.target).startswith("compute_"))
-      name += ", kernels by the driver from PTX for " + gpu.target + " (newer than NVRTC)";
+      name += ", kernels compiled by the driver from PTX for " + gpu.target + " (newer than NVRTC)";
     report.usable.push_back({"cuda", name, versions, problems});
   }
   if (!installation.problem.empty())

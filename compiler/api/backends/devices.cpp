@@ -24,7 +24,7 @@ std::string read_text(const char* path) {
 /// Returns the widest vector instructions that kernels here are dispatched to.
 llvm::StringRef vector_isa() {
   llvm::StringMap<bool> features;
-  if (!llvm::sys::getHostCPUFeatures(features)) return "no vector extension known";
+  if (!llvm::sys::getHostCPUFeatures(features)) return "no known vector extension";
   if (features.lookup("avx512f") && features.lookup("avx512vl")) return "AVX-512";
   if (features.lookup("avx2") && features.lookup("fma")) return "AVX2";
   return "baseline";

@@ -20,7 +20,7 @@ Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name, const std::s
   if (const BackendRow* row = find_backend(name)) return row->make({cost_db, tune_near_ms});
   std::vector<llvm::StringRef> names;
   for (const BackendRow* row : all_backends()) names.push_back(row->name);
-  return error(Code::no_backend, "no backend `{0}` in this build, which has {1}", name,
+  return error(Code::no_backend, "no backend `{0}` in this build; the backends are {1}", name,
                llvm::join(names, ", "));
 }
 

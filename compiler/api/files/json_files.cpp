@@ -28,7 +28,7 @@ int64_t json_depth(llvm::StringRef text) {
 }
 
 Diagnostic bad_priors(llvm::StringRef path, llvm::StringRef why) {
-  return error(Code::bad_priors_file, "`{0}` is no file of priors: {1}", path, why);
+  return error(Code::bad_priors_file, "`{0}` is not a file of priors: {1}", path, why);
 }
 
 /// Returns a nonnegative count, or -1.
@@ -42,7 +42,7 @@ double count_of(const llvm::json::Object* record, llvm::StringRef field) {
 
 Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path, Code code) {
   if (json_depth(text) > kMaxJsonDepth)
-    return error(code, "`{0}` nests its brackets deeper than {1}", path, kMaxJsonDepth);
+    return error(code, "`{0}` nests brackets more than {1} deep", path, kMaxJsonDepth);
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
   if (!value)
     return with_kind(error(code, "`{0}` is not JSON: {1}", path, llvm::toString(value.takeError())),
@@ -53,15 +53,15 @@ Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path,
 Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path) {
   TG_TRY(llvm::json::Value value, parse_json(text, path, Code::bad_priors_file));
   const llvm::json::Object* object = value.getAsObject();
-  if (!object) return bad_priors(path, "it holds no object");
+  if (!object) return bad_priors(path, "it is not a JSON object");
   PriorTable table;
   for (const auto& [key, entry] : *object) {
     llvm::StringRef name = key;
     const llvm::json::Object* record = entry.getAsObject();
     RuleRecord read{count_of(record, "tried"), count_of(record, "paid"), count_of(record, "gain")};
     if (read.tried < 0 || read.paid < 0 || read.gain < 0 || read.paid > read.tried)
-      return bad_priors(path,
-                        llvm::formatv("`{0}` needs tried >= paid >= 0 and gain >= 0", name).str());
+      return bad_priors(
+          path, llvm::formatv("`{0}` requires tried >= paid >= 0 and gain >= 0", name).str());
     table[name.str()] = read;
   }
   return table;

@@ -27,8 +27,8 @@ Result<ModelSettings> read_settings(const ModelRequest& request) {
   for (const auto& [name, text] : request.settings) {
     std::optional<Value> value = parse_setting(text);
     if (!value)
-      return error(Code::usage, "`{0}` is no compile-time value for `{1}`", text, name)
-          .suggest("values are written as in the language: 8, 0.5, true, relu, [1, 2]");
+      return error(Code::usage, "`{0}` is not a compile-time value for `{1}`", text, name)
+          .suggest("write values as in the language: 8, 0.5, true, relu, [1, 2]");
     settings[name] = *value;
   }
   return settings;
@@ -63,15 +63,16 @@ Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
   if (request.shared) return {};
   if (!is_onnx_path(path)) {
     if (request.onnx_options.shapes.empty() && request.onnx_options.dims.empty()) return {};
-    return error(Code::usage, "sizes of inputs are given for .onnx files, and `{0}` is none", path)
-        .suggest("a .tg file takes its parameters with --set NAME=VALUE");
+    return error(Code::usage, "input sizes require an .onnx file, but `{0}` is not one", path)
+        .suggest("set parameters of a .tg file with --set NAME=VALUE");
   }
   if (!request.settings.empty())
     return error(Code::usage, "`{0}` has no parameter `{1}`: it is an .onnx file", path,
                  request.settings[0].first)
-        .suggest("--dim NAME=N gives a symbolic dimension, --shape INPUT=1,3,224,224 a shape");
+        .suggest(
+            "set a symbolic dimension with --dim NAME=N, a shape with --shape INPUT=1,3,224,224");
   if (!request.model.empty())
-    return error(Code::usage, "an .onnx file has one model: `{0}` has none called `{1}`", path,
+    return error(Code::usage, "an .onnx file has only one model: `{0}` has no model `{1}`", path,
                  request.model);
   return {};
 }

@@ -26,7 +26,7 @@ Result<void> check_transforms(const Graph& transforms, const PrepareOptions& opt
   for (size_t i = 0; i + 1 < values.size(); i += 2)
     if (max_rel_diff(values[i + 1], values[i]) > transform_bound(values[i].type().dtype))
       return error(Code::unsupported,
-                   "`winograd_conv2d` cannot be written: `{0}` is the transform of no kernel",
+                   "`winograd_conv2d` cannot be written: `{0}` is not the transform of a kernel",
                    transforms.outputs()[i].name);
   return {};
 }
@@ -49,7 +49,7 @@ int usual_opset(const KeptOperators* kept) {
 
 Whole with_kept(const Graph& graph, const KeptOperators& kept) {
   if (!kept.has_nodes()) return {graph};
-  std::string kinds = "kept as they are: " + kept.nodes.text();
+  std::string kinds = "kept unchanged: " + kept.nodes.text();
   if (std::optional<Graph> joined = onnx::join_kept(graph, kept.nodes))
     return {std::move(*joined), {std::move(kinds)}};
   // Uses separate symbols, because other threads may use the source.
@@ -57,8 +57,9 @@ Whole with_kept(const Graph& graph, const KeptOperators& kept) {
   std::optional<Graph> joined = onnx::join_kept(source, kept.nodes);
   assert(joined && "no file has a circle");
   return {std::move(*joined),
-          {std::move(kinds), "the source is written: in what was found, an operator that is kept "
-                             "would wait for its own result"}};
+          {std::move(kinds),
+           "the source is written: in the new graph, a kept operator would depend "
+           "on its own result"}};
 }
 
 /// Returns a note on the growth of a file by weights that were computed in advance, or "" if it is
@@ -74,8 +75,8 @@ std::string growth_note(const Graph& source, const Folded& folded) {
   };
   int64_t before = bytes(source), after = bytes(folded.graph), growth = after - before;
   if (growth < kWorthANote || growth * 10 < before) return "";
-  return llvm::formatv("values that are computed in advance take {0:f1} MB more than what they are "
-                       "computed from",
+  return llvm::formatv("values computed in advance take {0:f1} MB more than their "
+                       "operands",
                        static_cast<double>(growth) / 1e6);
 }
 
@@ -273,7 +274,7 @@ Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
   TG_TRY(OnnxExport exported, export_onnx(graph, source.kept.get(), options, opset, path));
   if (const std::vector<std::string>& nodes = source.written_out; !nodes.empty())
     exported.notes.push_back(llvm::formatv(
-        "{0}{1} written out: a runtime that has the operator itself may run the original file "
+        "{0}{1} decomposed: a runtime that has the operator itself may run the original file "
         "faster",
         nodes[0],
         nodes.size() > 1 ? llvm::formatv(" and {0} more are", nodes.size() - 1).str() : " is"));

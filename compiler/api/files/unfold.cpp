@@ -138,8 +138,8 @@ llvm::StringSet<> weight_paths(const Graph& graph) {
 
 Diagnostic unreadable(const WeightFile& file) {
   return error(Code::bad_data_file,
-               "`{0}` does not say in a form that can be read what its folded "
-               "weights were computed from",
+               "the record of the sources of folded weights in `{0}` is not "
+               "readable",
                file.file_name());
 }
 
@@ -338,9 +338,9 @@ Result<void> check_batch(const Graph& values, const CompileOptions& source, cons
     }
     TG_TRY(Tensor stored, read_weight(file, output.name));
     if (!(stored.type() == values.type(output.node)))
-      return error(Code::mismatched_weights,
-                   "`{0}` is {1} in `{2}`, where the record of it says {3}", output.name,
-                   stored.type().text(), file.file_name(), values.type(output.node).text());
+      return error(Code::mismatched_weights, "`{0}` is {1} in `{2}`, but its record says {3}",
+                   output.name, stored.type().text(), file.file_name(),
+                   values.type(output.node).text());
     TypedValues held = typed_numbers(stored);
     const TypedValues& wanted_values = computed.wanted[i];
     double difference = relative_difference(held, wanted_values, !rounded[wanted[i].index]);

@@ -114,9 +114,9 @@ Result<void> check_weights(llvm::ArrayRef<WeightRow> rows, llvm::StringRef model
   if (!mismatched.empty()) {
     Diagnostic d =
         error(Code::mismatched_weights,
-              "{0} of the weights of `{1}` {2} of another type "
+              "{0} of the weights of `{1}` {2} a different type "
               "in `{3}`",
-              mismatched.size(), model, mismatched.size() == 1 ? "is" : "are", file_name);
+              mismatched.size(), model, mismatched.size() == 1 ? "has" : "have", file_name);
     note_rows(d, mismatched, [](const WeightRow& row) {
       return llvm::formatv("`{0}` is {1} in the model and {2} in the file", row.path,
                            row.type.text(), row.file_type)
@@ -135,9 +135,10 @@ Result<void> check_weights(llvm::ArrayRef<WeightRow> rows, llvm::StringRef model
     return near.empty() ? text : llvm::formatv("{0}; the file has `{1}`", text, near).str();
   });
   if (!unused.empty())
-    d.help = llvm::formatv("`tg weights` lists all, with the {0} of the file that the model does "
-                           "not use",
-                           unused.size());
+    d.help =
+        llvm::formatv("`tg weights` lists all, including the {0} of the file that the model does "
+                      "not use",
+                      unused.size());
   return d;
 }
 

@@ -135,7 +135,7 @@ void judge(const Rule& rule, const TrustOptions& options, RuleVerdict& verdict) 
 RuleVerdict stopped() {
   RuleVerdict verdict;
   verdict.status = RuleVerdict::Status::Stopped;
-  verdict.why = "the check was ended before it had an answer";
+  verdict.why = "the check was stopped before it had a result";
   return verdict;
 }
 
@@ -162,7 +162,7 @@ void verify_in_children(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which
         if (ended) return; // by the user
         if (answer.no_memory) {
           verdict = stopped();
-          verdict.why = "the system has no memory, process or file descriptor for the check";
+          verdict.why = "the system has no memory, process or file descriptor left for the check";
         } else if (answer.failed()) {
           verdict = {};
           verdict.status = RuleVerdict::Status::Fault;
@@ -242,11 +242,11 @@ Result<void> require_trusted(llvm::MutableArrayRef<Rule> rules, const TrustOptio
     if (verdict.status == RuleVerdict::Status::Tested) continue;
     bool refuted = verdict.status == RuleVerdict::Status::Refuted;
     Diagnostic d = error(Code::rule_refuted, rule.at,
-                         refuted ? "the rule `{0}` of {1}:{2} does not hold"
+                         refuted ? "the rule `{0}` of {1}:{2} is wrong"
                                  : "the rule `{0}` of {1}:{2} could not be verified",
                          rule.name, rule.file, rule.line);
     d.notes.push_back(verdict.why);
-    d.help = llvm::formatv("{0}`{1}` shows {2}; `--trust-rules` uses the rules as they are",
+    d.help = llvm::formatv("{0}`{1}` shows {2}; `--trust-rules` uses rules without verifying them",
                            refuted ? "restrict it with `where …`; " : "", verify_command(rule),
                            verdict.counterexample.empty() ? "more" : "a counterexample");
     return d;

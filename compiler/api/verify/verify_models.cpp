@@ -157,10 +157,11 @@ Result<void> read_weights(Sides& sides, const tangram::VerifyOptions& o, const S
 std::string unmatched_weights_text(llvm::ArrayRef<std::string> paths, llvm::StringRef file) {
   std::string text = "`" + paths[0] + "`";
   if (paths.size() > 1) text += llvm::formatv(" and {0} more", paths.size() - 1);
-  return llvm::formatv("{0} {1} of `{2}` alone, and what the other model has in {3} place is not "
-                       "known",
-                       text, paths.size() == 1 ? "is a weight" : "are weights", file,
-                       paths.size() == 1 ? "its" : "their");
+  return llvm::formatv(
+      "{0} {1} only of `{2}`, and the values that replace {3} in the other model are "
+      "unknown",
+      text, paths.size() == 1 ? "is a weight" : "are weights", file,
+      paths.size() == 1 ? "it" : "them");
 }
 
 Equivalence undecided(std::string why) {
@@ -181,17 +182,19 @@ void judge_weights(const Sides& sides, Equivalence& result) {
   if (wrong && result.equal()) {
     result.verdict = Equivalence::Verdict::Undecided;
     result.undecided = llvm::formatv(
-        "the folded weight `{0}` is not what the random weights of the seed give", // of the source
+        "the folded weight `{0}` does not follow from the random weights of the seed", // of the
+                                                                                       // source
         sides.folding->wrong->path);
-    result.help = "`--weights` names the weights that it was computed from";
+    result.help = "name the weights that it was computed from with `--weights`";
     return;
   }
   if (!result.different()) return;
   if (sides.folding && sides.folding->incomplete) {
     result.verdict = Equivalence::Verdict::Undecided;
-    result.undecided = "a file lacks folded weights that its record names, as where another "
-                       "program has joined equal weights, and the record cannot be followed";
-    result.help = "compare it with the file that it was made of";
+    result.undecided =
+        "a file lacks folded weights that its record names, for example because another "
+        "program joined equal weights, so its weights cannot be traced";
+    result.help = "compare it with the file from which it was made";
     result.part.reset();
     result.counterexample.reset();
     return;
@@ -205,14 +208,14 @@ void judge_weights(const Sides& sides, Equivalence& result) {
     result.undecided = unmatched_weights_text(alone, side->file);
     result.help =
         side->weights && !sides.untraced.empty()
-            ? llvm::formatv("a file says that it was computed from `{0}`, which the other lacks",
+            ? llvm::formatv("a file was computed from `{0}`, which the other file lacks",
                             sides.untraced)
                   .str()
         : side->weights
-            ? "its file has no record of what it was computed from; `tg opt` writes one of what it "
-              "computes"
-            : llvm::formatv("`{0}` names its file, where `tg opt --weights-out` records what it "
-                            "computed weights from",
+            ? "its file does not record the sources of its weights; `tg opt` writes such a "
+              "record"
+            : llvm::formatv("name its weight file with `{0}`: `tg opt --weights-out` records the "
+                            "sources of weights there",
                             side == &sides.a ? "--weights" : "--weights-b")
                   .str();
     result.part.reset();
@@ -238,7 +241,7 @@ InputRanges common_ranges(const Sides& sides, std::vector<std::string>& caveats)
     if (a != b)
       caveats.push_back(
           llvm::formatv("`{0}` has integers from {1} to {2} in one file, and from {3} "
-                        "to {4} in the other: those of both were compared",
+                        "to {4} in the other: the common range was compared",
                         name, a.low, a.high, b.low, b.high));
   }
   return common;

@@ -58,12 +58,12 @@ std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& o,
                                           const VerifyRulesHost& host, SourceManager& sources,
                                           DiagnosticSink& sink) {
   if (o.proof && !can_prove()) {
-    sink.report(
-        error(Code::usage, "a proof (`--proof`) needs Z3, which this program was built without"));
+    sink.report(error(Code::usage,
+                      "a proof (`--proof`) requires Z3, but this program was built without it"));
     return std::nullopt;
   }
   if (o.instances < 1) {
-    sink.report(error(Code::usage, "`instances` takes a number of at least 1"));
+    sink.report(error(Code::usage, "`instances` must be at least 1"));
     return std::nullopt;
   }
   TrustOptions options;

@@ -115,7 +115,7 @@ void print_table(llvm::raw_ostream& out, llvm::ArrayRef<Row> rows, bool color) {
 }
 
 void print_rules(llvm::raw_ostream& out, llvm::ArrayRef<Row> rows) {
-  out << "\nrules that made the result:\n";
+  out << "\nrules applied:\n";
   for (const Row& row : rows) {
     std::vector<std::string> parts;
     for (const RuleCount& rule : row.report.rules_applied)

@@ -11,19 +11,19 @@ namespace {
 
 void print(llvm::raw_ostream& out, const Calibration& found) {
   if (found.timed == 0 && found.finished)
-    out << "this machine is calibrated: nothing is left to be timed\n";
+    out << "this machine is calibrated: there is nothing left to time\n";
   else
-    out << llvm::formatv("timed {0} operators in {1:f1} s{2}\n", found.timed, found.seconds,
-                         found.finished ? "" : "; another run goes on from here");
-  out << llvm::formatv("the price model has {0} samples", found.samples);
+    out << llvm::formatv("timed {0} in {1:f1} s{2}\n", counted(found.timed, "operator"),
+                         found.seconds, found.finished ? "" : "; the next run continues from here");
+  out << llvm::formatv("the price model has {0}", counted(found.samples, "sample"));
   if (found.median_error)
-    out << llvm::formatv("; what it had not seen it guessed to {0:f0}% (median)",
+    out << llvm::formatv("; its median error on unseen operators is {0:f0}%",
                          100 * *found.median_error);
   out << "\n";
   if (found.unsettled > 0)
-    out << llvm::formatv("{0} prices were taken while other work ran: they are not kept, and "
-                         "another run takes them again\n",
-                         found.unsettled);
+    out << llvm::formatv("{0} measured while other programs ran: not kept, and the "
+                         "next run measures them again\n",
+                         counted(found.unsettled, "price"));
 }
 
 } // namespace

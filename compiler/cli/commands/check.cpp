@@ -54,10 +54,10 @@ void check_rules(Session& session, const std::string& path) {
     if (rule.file != path || rule.native != Native::No || rule.declared == refused) continue;
     std::string fault = class_fault(rule, derive_class(rule));
     if (fault.empty()) continue;
-    Diagnostic d =
-        error(Code::rule_refuted, rule.at, "rule `{0}` states more than it keeps", rule.name);
+    Diagnostic d = error(Code::rule_refuted, rule.at,
+                         "rule `{0}` states a stronger class than it satisfies", rule.name);
     d.notes.push_back(std::move(fault));
-    d.help = "state the weaker class, or none: the rule then has the class that it has";
+    d.help = "state the weaker class, or omit it: the class is then derived";
     session.sink.report(std::move(d));
     refused = rule.declared;
   }
@@ -119,7 +119,7 @@ void report_once(const SourceManager& sources, const DiagnosticSink& found, Diag
 int run_check(Session& session) {
   const Options& o = session.options;
   if ((!o.shapes.empty() || !o.dims.empty()) && llvm::none_of(o.files, is_onnx_path))
-    return session.fail(error(Code::usage, "`--shape` and `--dim` are of .onnx files"));
+    return session.fail(error(Code::usage, "`--shape` and `--dim` require an .onnx file"));
   for (const std::string& path : o.files) {
     DiagnosticSink all = std::move(session.sink);
     session.sink = {};

@@ -31,7 +31,7 @@ void print(llvm::raw_ostream& out, const Device& device) {
 }
 
 void print(llvm::raw_ostream& out, const MissingDevice& missing) {
-  out << missing.backend << "  cannot be used: " << missing.reason << "\n";
+  out << missing.backend << "  not available: " << missing.reason << "\n";
   if (!missing.library_versions.empty())
     out << "      found: " << listed(missing.library_versions) << "\n";
   print_problems(out, missing.library_problems, missing.reason);
@@ -68,11 +68,11 @@ void print_tried(llvm::raw_ostream& out, const DeviceReport& report) {
     if (!versions.empty()) out << what << llvm::join(versions, ", ") << "\n";
   };
   out << "\n";
-  if (report.on_gpu.empty()) out << "nothing has run on a GPU yet\n";
-  line("  run on a GPU: ", report.on_gpu);
-  line("  compiled kernels only: ", report.compiled_only);
-  line("  planned operations only: ", report.planned_only);
-  line("  written for, and untested: ", report.untested);
+  if (report.on_gpu.empty()) out << "nothing was tested on a GPU\n";
+  line("  tested on a GPU: ", report.on_gpu);
+  line("  only compiled kernels: ", report.compiled_only);
+  line("  only planned operations: ", report.planned_only);
+  line("  supported but untested: ", report.untested);
 }
 
 } // namespace

@@ -41,7 +41,7 @@ void print_head(Session& session, const OptimizeReport& report, size_t steps) {
   } else {
     out << duration_text(report.cost_before_us) << " to " << duration_text(report.cost_after_us)
         << " (" << report.cost_model << "), in " << counted(steps, "step")
-        << ", confirmed on terms\n";
+        << ", checked on terms\n";
   }
   for (const std::string& note : report.notes) out << "note: " << printable(note) << "\n";
 }

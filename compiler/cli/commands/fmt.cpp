@@ -41,7 +41,7 @@ int run_fmt(Session& session) {
     ++differing;
     bool prints_text = !o.check && path == kStandardStream;
     if (!o.quiet && o.out_file.empty() && !prints_text)
-      session.out << (o.check ? "not laid out: " : "laid out: ") << printable(path) << "\n";
+      session.out << (o.check ? "not formatted: " : "formatted: ") << printable(path) << "\n";
   }
   if (session.sink.failed()) return session.fail();
   return o.check && differing > 0 ? 1 : 0;

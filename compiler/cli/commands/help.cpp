@@ -121,7 +121,7 @@ bool explain_library(llvm::raw_ostream& out, llvm::StringRef name) {
     for (ast::DeclId id : tree.decls()) {
       if (tree[id].kind == ast::DeclKind::Use || tree[id].name.text != name) continue;
       print_doc(out, signature_text(tree, sources, tree[id]), tree[id].doc);
-      out << "  `use " << module << ": " << name << "` brings it here\n";
+      out << "  `use " << module << ": " << name << "` imports it\n";
       return true;
     }
   }
@@ -169,7 +169,7 @@ int run_help(Session& session) {
   if (session.options.files.empty()) {
     for (const Explanation& e : explanations())
       out << code_text(e.code) << "  " << code_summary(e.code) << '\n';
-    out << "\n`tg help CODE` explains one; `tg --help` lists the commands\n";
+    out << "\n`tg help CODE` explains a diagnostic; `tg --help` lists the commands\n";
     return 0;
   }
   const std::string& name = session.options.files[0];
@@ -178,8 +178,8 @@ int run_help(Session& session) {
   if (session.options.json) return print_json(out, *e), 0;
   out << code_text(e->code) << ": " << code_summary(e->code) << "\n\n";
   print_wrapped(out, e->why);
-  print_example(out, "gives it:", e->wrong);
-  print_example(out, e->is_file ? "does not:" : "instead:", e->right);
+  print_example(out, "wrong:", e->wrong);
+  print_example(out, e->is_file ? "right:" : "instead:", e->right);
   return 0;
 }
 

@@ -35,7 +35,7 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
                ratio_text(runs->ratio),
                report.source_returned ? "of the new graph; the source is returned"
                : runs->remembered     ? "as measured before"
-                                      : "interleaved runs, the least of 3 counts"});
+                                      : "interleaved runs, least of 3"});
   table.print(out, color, 2);
 }
 
@@ -53,7 +53,7 @@ void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
   if (!extracts) return;
   out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
   if (report.bounds_all()) {
-    out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
+    out << "; every graph here costs at least " << duration_text(*report.lower_bound_us);
     if (std::isfinite(report.bound_bytes))
       out << " (weights up to " << bytes_text(report.bound_bytes) << ")";
   }
@@ -70,9 +70,10 @@ void print_settling(llvm::raw_ostream& out, const OptimizeReport& report) {
     out << "operators within whole runs of " << counted(report.graphs_placed, "graph") << ", in "
         << duration_text(report.placed_s * 1e6);
   else
-    out << "what decides, in " << duration_text((report.settle_s + report.placed_s) * 1e6);
+    out << "the deciding operators, in "
+        << duration_text((report.settle_s + report.placed_s) * 1e6);
   if (report.searches > 1)
-    out << "; " << report.searches << " searches, those before the last in "
+    out << "; " << report.searches << " searches, all but the last in "
         << duration_text(report.searched_before_s * 1e6);
   out << "\n";
 }
@@ -80,13 +81,13 @@ void print_settling(llvm::raw_ostream& out, const OptimizeReport& report) {
 void print_refinement(llvm::raw_ostream& out, const GroupReport& groups) {
   out << "  refined    by groups, in " << duration_text(groups.seconds * 1e6) << "; "
       << counted(groups.priced, "graph") << " priced, " << counted(groups.moves, "change");
-  if (groups.ended) out << ", ended by the clock";
-  if (groups.found) out << "; before it " << duration_text(groups.found->microseconds);
+  if (groups.ended) out << ", stopped by the time limit";
+  if (groups.found) out << "; previously " << duration_text(groups.found->microseconds);
   out << "\n";
 }
 
 void print_activity(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
-  Table table({{"rule while exploring"}, {"matched", Align::Right}, {"changed", Align::Right}});
+  Table table({{"rule in the search"}, {"matched", Align::Right}, {"changed", Align::Right}});
   for (const RuleActivity& rule : report.activity)
     table.add({rule.rule, count_text(rule.matches), "x" + std::to_string(rule.applied)});
   table.print(out, color, 2);
@@ -106,7 +107,7 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
   for (const std::string& note : report.notes) out << "  note       " << printable(note) << "\n";
   if (!report.rules_applied.empty()) {
     out << "\n";
-    Table rules({{"rule"}, {"nodes made", Align::Right}});
+    Table rules({{"rule"}, {"nodes created", Align::Right}});
     for (const RuleCount& rule : report.rules_applied)
       rules.add({rule.rule, "x" + std::to_string(rule.count)});
     rules.print(out, color, 2);
@@ -129,7 +130,7 @@ Result<void> write_model(Session& session, const LoadedModel& source, const Grap
            export_onnx(source, optimized, options, static_cast<int>(o.opset), o.out_file));
     for (std::string& note : exported.notes) notes.push_back(std::move(note));
     if (source.kept && source.kept->has_nodes())
-      notes.push_back("costs are those of the rest, without what is kept");
+      notes.push_back("costs do not include the kept nodes");
     return {};
   }
   if (o.weights_out.empty()) return write_text_file(session, o.out_file, to_text(optimized));

@@ -129,7 +129,8 @@ void print_repetitions(llvm::raw_ostream& out, llvm::ArrayRef<Rule> rules) {
   std::vector<Repetition> repeated = repetitions(rules);
   if (!repeated.empty()) out << "\n";
   for (const Repetition& r : repeated)
-    out << r.declared << " is " << (r.whole ? "" : "part of ") << r.of << " under other names\n";
+    out << r.declared << " is " << (r.whole ? "" : "part of ") << r.of
+        << " with renamed variables\n";
 }
 
 } // namespace
@@ -166,7 +167,7 @@ std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   if (status_of(verdict) == Status::Proved) return "for all sizes, and " + text;
   if (status_of(verdict) == Status::Stopped) return verdict.why;
   if (verdict.in_field < verdict.cases)
-    text += ", " + count_text(verdict.cases - verdict.in_field) + " of them in float64 alone";
+    text += ", " + count_text(verdict.cases - verdict.in_field) + " of them only in float64";
   else if (verdict.log2_error <= kSameGraph)
     text += ", the same graph each time";
   else if (verdict.log2_error < 0)
@@ -196,16 +197,18 @@ void print_failure(Session& session, const Rule& rule, const RuleVerdict& verdic
   llvm::raw_ostream& out = session.out;
   const bool overstated = status_of(verdict) == Status::Refuted && verdict.counterexample.empty();
   Diagnostic d = error(Code::rule_refuted, rule.at, "{0}: {1}{2}", shown_status(verdict), rule.name,
-                       overstated ? " states more than it keeps" : "");
+                       overstated ? " states a stronger class than it satisfies" : "");
   d.notes.push_back(verdict.why);
   if (!others.empty())
-    d.notes.push_back((others.size() == 1 ? "so is its form " : "so are its forms ") +
-                      llvm::join(others, ", "));
+    d.notes.push_back(
+        (others.size() == 1 ? "the same holds for its form " : "the same holds for its forms ") +
+        llvm::join(others, ", "));
   if (status_of(verdict) == Status::Refuted)
-    d.help = overstated // no numbers refute the rule itself
-                 ? "the sides agreed wherever they were compared, but the rule is not of the class "
-                   "that it states: state a weaker class, or none, and it is derived"
-                 : "restrict it with `where …` to what it holds for";
+    d.help =
+        overstated // no numbers refute the rule itself
+            ? "the sides agree at all compared points, but the rule does not satisfy its stated "
+              "class: state a weaker class, or omit it to have it derived"
+            : "restrict it with `where …` to the cases in which it holds";
   render(d, session.sources, out, session.color);
   llvm::SmallVector<llvm::StringRef, 0> lines;
   llvm::StringRef(verdict.counterexample).split(lines, '\n', -1, /*KeepEmpty=*/false);
@@ -238,7 +241,7 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
   if (counts.untested > 0) out << ", " << count_text(counts.untested) << " untested";
   if (counts.faults > 0) out << ", " << count_text(counts.faults) << " with an internal fault";
   if (counts.stopped > 0)
-    out << ", " << count_text(counts.stopped) << " not checked before it ended";
+    out << ", " << count_text(counts.stopped) << " not checked before the limit";
   out << "\n";
 }
 

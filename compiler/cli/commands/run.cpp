@@ -62,11 +62,10 @@ void print_steps(llvm::raw_ostream& out, const RunReport& report, bool color) {
 void print_recomputed(llvm::raw_ostream& out, const Recomputed& spent) {
   if (spent.operators == 0) return;
   out << "  " << spent.operators << (spent.operators == 1 ? " operator runs" : " operators run")
-      << " twice: the peak of what they hold is "
-      << bytes_text(static_cast<double>(spent.peak_bytes)) << " instead of "
-      << bytes_text(static_cast<double>(spent.peak_kept_bytes)) << ", for "
+      << " twice: the peak memory is " << bytes_text(static_cast<double>(spent.peak_bytes))
+      << " instead of " << bytes_text(static_cast<double>(spent.peak_kept_bytes)) << ", for "
       << llvm::formatv("{0:f1}%", 100 * spent.added_us / spent.total_us)
-      << " of the time by estimates\n";
+      << " more time by estimates\n";
 }
 
 void write_recomputed_json(llvm::json::OStream& json, const Recomputed& spent) {
@@ -91,7 +90,7 @@ void print_run(Session& session, const RunReport& report, const OptimizeReport* 
   bool against_f32 = session.options.dtype != tangram::DType::F32 && !session.options.check;
   print_outputs(out, report, session.color, against_f32 ? "against f32" : "against ref");
   if (report.compared_with_itself)
-    out << "\n  every step ran by the kernels of ref: the check compared them with themselves\n";
+    out << "\n  every step used the kernels of ref: the check compared them with themselves\n";
   out << "\n  median " << duration_text(report.times.timing.median_us) << " (p10 "
       << duration_text(report.times.timing.p10_us) << ", p90 "
       << duration_text(report.times.timing.p90_us) << ") of "
@@ -100,8 +99,8 @@ void print_run(Session& session, const RunReport& report, const OptimizeReport* 
   if (report.beside_f32) out << "  " << text_of(*report.beside_f32) << "\n";
   if (report.times.streams > 1)
     out << "  " << report.times.streams
-        << " side by side: " << llvm::formatv("{0:f1}", report.times.runs_per_s())
-        << " runs a second\n";
+        << " concurrent copies: " << llvm::formatv("{0:f1}", report.times.runs_per_s())
+        << " runs per second\n";
   print_recomputed(out, report.recomputed);
   if (!session.options.verbose) return;
   if (report.times.device_us > 0)
@@ -250,8 +249,8 @@ int run_steps_command(Session& session, const Graph& source, const Graph& graph,
   if (o.json)
     print_steps_json(session, *run);
   else if (!o.quiet) {
-    session.out << "\n  " << duration_text(us) << " a step, "
-                << duration_text(us * static_cast<double>(o.steps)) << " in all; "
+    session.out << "\n  " << duration_text(us) << " per step, "
+                << duration_text(us * static_cast<double>(o.steps)) << " in total; "
                 << bytes_text(static_cast<double>(report.memory.total())) << " of memory\n";
     print_recomputed(session.out, report.recomputed);
   }

@@ -23,7 +23,7 @@ Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
   if (found != names.end()) return static_cast<size_t>(found - names.begin());
   llvm::StringRef near = near_miss(name, names);
   Diagnostic d = error(Code::bad_input_value, "`{0}` has no input `{1}`", plan.model, name);
-  d.help = near.empty() ? "its inputs: " + llvm::join(names, ", ")
+  d.help = near.empty() ? "its inputs are: " + llvm::join(names, ", ")
                         : llvm::formatv("did you mean `{0}`?", near).str();
   return d;
 }

@@ -62,7 +62,7 @@ std::string cell(llvm::StringRef text) {
 
 void print_operators(llvm::raw_ostream& out) {
   out << "# Operators\n\nMade by `tg ops` from `lang/core/ops.def`; do not edit.\n\n"
-         "`?` marks an operand that may be left out, `...` one or more. Attributes without `=` "
+         "`?` marks an optional operand, `...` one or more operands. Attributes without `=` "
          "must "
          "be given.\n\n| operator | operands | attributes | meaning |\n|---|---|---|---|\n";
   for (const OpInfo& op : all_ops()) {
@@ -83,8 +83,8 @@ void print_explanation(llvm::raw_ostream& out, const Explanation& e) {
         << title << "\n\n```" << (e.is_file ? "tg" : "") << '\n'
         << text.rtrim() << "\n```\n";
   };
-  block("Gives it:", e.wrong);
-  block(e.is_file ? "Does not:" : "Instead:", e.right);
+  block("Wrong:", e.wrong);
+  block(e.is_file ? "Right:" : "Instead:", e.right);
 }
 
 void print_operators_json(llvm::raw_ostream& out) {
@@ -136,7 +136,7 @@ int run_errors(Session& session) {
     return 0;
   }
   out << "# Diagnostics\n\nMade by `tg errors` from `lang/core/diagnostics.def`; do not edit. "
-         "A number is never used again.\n\n| code | means | exit code |\n|---|---|---|\n";
+         "A number is never reused.\n\n| code | means | exit code |\n|---|---|---|\n";
   for (const DiagnosticRow& row : kDiagnostics)
     out << "| " << code_text(row.code) << " | " << cell(row.summary.str()) << " | "
         << exit_code(row.code) << " |\n";

@@ -84,19 +84,19 @@ void write_line(llvm::json::OStream& json, const PlanTuneLine& line, const Tuned
 /// Prints "1.31x  on oneDNN's kernel, 12 times: matmul(...)".
 void print_kernels(llvm::raw_ostream& out, const tune::KernelReport& report) {
   if (report.lines.empty()) return;
-  out << llvm::formatv(
-      "{0} of {1} operators for which there are two kernels run faster on the other "
-      "one, in {2:f1} s{3}\n",
-      report.changes(), report.lines.size(), report.seconds,
-      report.known > 0 ? llvm::formatv("; {0} were known", report.known).str() : "");
+  out << llvm::formatv("{0} of {1} operators with two kernels run faster on the other "
+                       "one, in {2:f1} s{3}\n",
+                       report.changes(), report.lines.size(), report.seconds,
+                       report.known > 0 ? llvm::formatv("; {0} known before", report.known).str()
+                                        : "");
   for (const tune::KernelLine& line : report.lines)
     if (line.otherwise)
       out << llvm::formatv("  {0:f2}x on {1} kernel: {2}\n", line.times.ratio,
                            line.ours_by_rule ? "oneDNN's" : "our", line.name);
   if (report.whole)
-    out << llvm::formatv("  {0:f3} [{1:f3}, {2:f3}] times as fast as a whole{3}\n",
+    out << llvm::formatv("  whole model: {0:f3} [{1:f3}, {2:f3}] times as fast{3}\n",
                          report.whole->ratio, report.whole->low, report.whole->high,
-                         report.changes() == 0 ? ", so nothing is kept" : "");
+                         report.changes() == 0 ? ", so no change is kept" : "");
   out.flush();
 }
 
@@ -174,7 +174,7 @@ int run_tune(Session& session) {
   if (!lines) return 0;
   session.out << llvm::formatv("{0} trials in {1:f1} s{2}\n", tuned->report.trials,
                                tuned->report.seconds,
-                               tuned->report.stopped ? "; another run goes on from here" : "");
+                               tuned->report.stopped ? "; the next run continues from here" : "");
   for (const std::string& note : tuned->notes) session.out << "note: " << note << "\n";
   return 0;
 }

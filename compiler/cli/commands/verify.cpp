@@ -105,7 +105,7 @@ void print_bound(llvm::raw_ostream& out, const Equivalence& result) {
   const PointBound& point = result.per_point;
   out << llvm::formatv(
       "  {0} modulo four random primes above 2^50: error bound 2^{1:f1}\n"
-      "  a point misses a difference with chance 2^{2:f1} at most: {3} queries of random\n"
+      "  a point misses a difference with probability at most 2^{2:f1}: {3} queries of random\n"
       "  functions, of degree {4:f0}; outputs of degree {5:f0}\n",
       counted(result.points, "point"), result.log2_error, point.log2_miss,
       count_text(static_cast<uint64_t>(point.queries)), point.query_degree, point.output_degree);
@@ -118,14 +118,14 @@ void print_equal(llvm::raw_ostream& out, const Equivalence& result) {
     return;
   case Equivalence::Method::Field: out << "equal\n"; return print_bound(out, result);
   case Equivalence::Method::Float64:
-    out << "equal in float64, at ordinary and adversarial inputs; not shown exactly: `"
+    out << "equal in float64, at ordinary and adversarial inputs; not proved exactly: `"
         << result.field_difference
-        << "` differs\n  where relu, exp and their like are taken for arbitrary functions\n";
+        << "` differs\n  if relu, exp and similar functions are treated as uninterpreted\n";
   }
 }
 
 void print_undecided(llvm::raw_ostream& out, const Equivalence& result) {
-  out << "not decided: " << result.undecided << "\n";
+  out << "undecided: " << result.undecided << "\n";
   if (result.method == Equivalence::Method::Field) print_bound(out, result);
   if (!result.help.empty()) out << "  help: " << result.help << "\n";
 }
@@ -153,9 +153,9 @@ void print_difference(llvm::raw_ostream& out, const Counterexample& example, boo
       << number_text(example.a) << " and " << number_text(example.b) << "\n";
   if (!inputs) return;
   if (example.complete)
-    out << "  where all inputs and weights are zero but for\n";
+    out << "  where all inputs and weights are zero except\n";
   else
-    out << "  where the inputs and weights are " << example.probe << "; the first of them\n";
+    out << "  where the inputs and weights are " << example.probe << "; the first of them:\n";
   for (const WitnessElement& element : example.elements)
     out << "    " << element.leaf << index_text(element.index) << " = "
         << number_text(element.value) << "\n";
@@ -163,7 +163,7 @@ void print_difference(llvm::raw_ostream& out, const Counterexample& example, boo
 }
 
 void print_part(llvm::raw_ostream& out, const Equivalence::Part& part) {
-  out << "the models part here, at the smallest shapes found:\n";
+  out << "the models differ here, at the smallest shapes found:\n";
   llvm::SmallVector<llvm::StringRef, 0> lines;
   llvm::StringRef(part.models).split(lines, '\n', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef line : lines) out << "  " << line << "\n";
@@ -215,14 +215,14 @@ namespace {
 void print_result(llvm::raw_ostream& out, const ModelsVerified& sides, const Equivalence& result) {
   if (sides.weight)
     return print_weight(out, "weight", *sides.weight, "in the file of the first model",
-                        "in that of the second");
+                        "in the file of the second");
   if (result.different() && !result.counterexample)
     return print_weight(out, "folded weight", *sides.folding->wrong,
                         "from the weights of the source", "in the file");
   print_equivalence(out, result);
   if (sides.folding && result.equal())
-    out << llvm::formatv("  folded weights: {0}, computed again from those of the source, differ "
-                         "by {1} at most\n",
+    out << llvm::formatv("  folded weights: {0}, recomputed from the weights of the source, differ "
+                         "by at most {1}\n",
                          sides.folding->weights, difference_text(sides.folding->max_rel_diff));
 }
 
@@ -258,15 +258,17 @@ std::optional<std::pair<Named, Named>> named_sides(Session& session) {
   std::vector<std::string> names;
   if (o.files.size() == 1) names = models_of(session, o.files[0]);
   if (names.size() == 2 && !o.model.empty()) {
-    session.sink.report(
-        error(Code::usage, "`--model` names one model, and both of `{0}` are compared", o.files[0])
-            .suggest("leave it out, or name two files"));
+    session.sink.report(error(Code::usage,
+                              "`--model` names one model, but both models of `{0}` are compared",
+                              o.files[0])
+                            .suggest("omit it, or name two files"));
     return std::nullopt;
   }
   if (names.size() == 2) return std::pair(Named{o.files[0], names[0]}, Named{o.files[0], names[1]});
-  session.sink.report(error(Code::usage, "`tg verify` compares two models, not {0}",
-                            o.files.size() == 1 ? names.size() : o.files.size())
-                          .suggest("two files, FILE:MODEL twice, or one file with two models"));
+  session.sink.report(
+      error(Code::usage, "`tg verify` requires two models, not {0}",
+            o.files.size() == 1 ? names.size() : o.files.size())
+          .suggest("give two files, FILE:MODEL twice, or one file with two models"));
   return std::nullopt;
 }
 
@@ -344,9 +346,8 @@ std::optional<std::pair<VerifySide, VerifySide>> load_sides(Session& session, co
 bool report_left_out(Session& session, const std::map<std::string, int>& left_out) {
   for (const auto& [name, count] : left_out)
     if (count == 2)
-      session.sink.report(
-          error(Code::usage,
-                "neither model has an input, a symbolic dimension or a parameter `{0}`", name));
+      session.sink.report(error(
+          Code::usage, "neither model has an input, symbolic dimension or parameter `{0}`", name));
   return !session.sink.failed();
 }
 
@@ -367,7 +368,7 @@ int run_verify(Session& session) {
   if (!loading.resized.empty())
     verified->result.caveats.push_back("one file leaves sizes of `" +
                                        llvm::join(loading.resized, "`, `") +
-                                       "` open: they were compared at those of the other file");
+                                       "` open: the sizes of the other file were used");
   session.print_warnings();
   const Equivalence& result = verified->result;
   if (o.json) {

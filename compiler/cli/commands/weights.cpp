@@ -50,8 +50,8 @@ void print_weights(Session& session, const WeightReport& report) {
     out << "\n";
   }
   size_t unused = report.count(WeightState::Unused);
-  out << report.model << ": " << count_text(report.rows.size() - unused) << " weights, "
-      << count_text(report.parameters()) << " parameters";
+  out << report.model << ": " << counted(report.rows.size() - unused, "weight") << ", "
+      << counted(report.parameters(), "parameter");
   for (WeightState state :
        {WeightState::Found, WeightState::Missing, WeightState::Mismatched, WeightState::Unused})
     if (compared && report.count(state) > 0)

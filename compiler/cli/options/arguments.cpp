@@ -22,7 +22,7 @@ template <class T> T& field(const OptionRow& row, void* options) {
 Misuse not_a_number(const OptionRow& row, StringRef what, const std::string& low,
                     const std::string& high, StringRef value) {
   return {
-      formatv("`{0}` takes a {1} from {2} to {3}, not `{4}`", row.flag, what, low, high, value)};
+      formatv("`{0}` requires a {1} from {2} to {3}, not `{4}`", row.flag, what, low, high, value)};
 }
 
 /// Returns the error with the row's limits.
@@ -36,7 +36,7 @@ Misuse not_a_word(const OptionRow& row, StringRef value) {
   StringRef near = near_miss(value, words), idiom = idiom_of_word(row.flag, value);
   std::string help = near.empty() ? "" : formatv("did you mean `{0}`?", near).str();
   if (!idiom.empty()) help = idiom.str();
-  return {formatv("`{0}` takes {1} of {2}, not `{3}`", row.flag, row.repeats() ? "some" : "one",
+  return {formatv("`{0}` requires {1} of {2}, not `{3}`", row.flag, row.repeats() ? "some" : "one",
                   llvm::join(words, ", "), value),
           std::move(help)};
 }
@@ -106,8 +106,8 @@ std::optional<Misuse> add_pair(const OptionRow& row, StringRef value, Pairs& fie
     return std::nullopt;
   }
   if (row.limits.words.empty())
-    return Misuse{formatv("`{0}` takes NAME=VALUE, not `{1}`", row.flag, value)};
-  return Misuse{formatv("`{0}` takes {1}, or a path that ends in {2}, not `{3}`", row.flag,
+    return Misuse{formatv("`{0}` requires NAME=VALUE, not `{1}`", row.flag, value)};
+  return Misuse{formatv("`{0}` requires {1}, or a path that ends in {2}, not `{3}`", row.flag,
                         row.value_name, row.limits.words, value)};
 }
 
@@ -153,10 +153,10 @@ private:
     if (!is_long && word.size() > 2) joined = true, value = word.drop_front(2);
     const OptionRow* row = find_row(rows_, flag);
     if (!row) return unknown(word);
-    if (!row->takes_value() && joined) return Misuse{formatv("`{0}` takes no value", flag)};
+    if (!row->takes_value() && joined) return Misuse{formatv("`{0}` does not take a value", flag)};
     if (row->takes_value() && !joined) {
       if (words_.empty() || is_option(words_.front()))
-        return Misuse{formatv("`{0}` needs a value", flag)};
+        return Misuse{formatv("`{0}` requires a value", flag)};
       value = next();
     }
     if (!row->repeats() && row->takes_value() && llvm::is_contained(arguments_.given, row))

@@ -138,7 +138,8 @@ void zsh_command(llvm::raw_ostream& out, const CommandRow& command) {
     if (row->takes_value()) out << ":" << zsh_quoted(row->value_name) << ":" << zsh_action(*row);
     out << "' \\\n";
   }
-  out << "        '(- *)'{-h,--help}'[what most people need]' '(- *)--help-all[all options]'";
+  out << "        '(- *)'{-h,--help}'[show the most used options]' '(- *)--help-all[show all "
+         "options]'";
   if (!command.files.empty())
     out << " \\\n        '" << (command.most > 1 ? "*" : "1") << ":" << command.operand
         << ":_files -g \"*" << command.files << "\"'";

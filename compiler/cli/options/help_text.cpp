@@ -92,7 +92,7 @@ std::string options_help(llvm::ArrayRef<const OptionRow*> rows, bool detail) {
 std::string program_help() {
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << "Tangram: tensor graphs in .tg, made faster by rewriting\n"
+  out << "Tangram: optimises tensor graphs in .tg files by rewriting\n"
          "usage: tg COMMAND [OPTIONS] ...\n";
   for (uint8_t g = 0; g <= static_cast<uint8_t>(CommandGroup::Reference); ++g) {
     auto group = static_cast<CommandGroup>(g);
@@ -101,7 +101,7 @@ std::string program_help() {
     for (const CommandRow& row : command_rows())
       if (row.group == group) print_row(out, row.name, row.summary);
   }
-  out << "\n`tg COMMAND --help` shows its options; `tg --version` names this program\n";
+  out << "\n`tg COMMAND --help` shows its options; `tg --version` shows the version\n";
   return text;
 }
 

@@ -46,8 +46,8 @@ Misuse no_command(StringRef word) {
   if (!near.empty()) help = formatv("did you mean `{0}`?", near);
   if (!idiom.empty()) help = idiom.str();
   if (word.endswith(".tg") || word.endswith(".onnx"))
-    help = formatv("a command comes first: `tg check {0}`, `tg run {0}`", word);
-  return {formatv("no command `{0}`", word), help};
+    help = formatv("put a command first: `tg check {0}`, `tg run {0}`", word);
+  return {formatv("unknown command `{0}`", word), help};
 }
 
 /// Returns the error for `tg rules` or `tg rules lst`: a family of commands without a valid
@@ -56,13 +56,13 @@ Misuse no_command_below(StringRef word, llvm::ArrayRef<StringRef> words) {
   std::string help;
   for (auto& [command, second] : commands_below(word))
     help += (help.empty() ? "one of: " : ", ") + second.str();
-  if (words.empty()) return {formatv("`tg {0}` needs a command", word), help};
+  if (words.empty()) return {formatv("`tg {0}` requires a command", word), help};
   if (words.front().startswith("-"))
     return {formatv("`tg {0}` does not take `{1}`", word, words.front()),
             formatv("`tg {0} --help` lists its commands", word)};
   std::string name = (word + " " + words.front()).str();
   StringRef idiom = idiom_of_command(name);
-  return {formatv("no command `tg {0}`", name), idiom.empty() ? help : idiom.str()};
+  return {formatv("unknown command `tg {0}`", name), idiom.empty() ? help : idiom.str()};
 }
 
 /// Checks the number of operands of a command.
@@ -71,7 +71,7 @@ std::optional<Misuse> check_operands(const CommandRow& command, const Options& o
   size_t most = command.id == CommandId::Fmt && !o.out_file.empty() ? 1 : command.most;
   if (count < command.least)
     return Misuse{
-        formatv("`tg {0}` needs {1}: {2}", command.name, command.operand, command.operand_help)};
+        formatv("`tg {0}` requires {1}: {2}", command.name, command.operand, command.operand_help)};
   if (count <= most) return std::nullopt;
   if (most == 0) return Misuse{formatv("`tg {0}` does not take `{1}`", command.name, o.files[0])};
   if (most == 1)

@@ -25,7 +25,7 @@ std::optional<Misuse> check_strategy(const Options& o, llvm::ArrayRef<const Opti
     std::vector<StringRef> users = row->used_by();
     if (users.empty() || llvm::is_contained(users, strategy)) continue;
     return Misuse{formatv("`{0}` requires `--search {1}`", row->flag, llvm::join(users, "|")),
-                  formatv("the search in use is {0}", strategy)};
+                  formatv("the current search is {0}", strategy)};
   }
   return std::nullopt;
 }
@@ -39,7 +39,7 @@ std::optional<Misuse> check_search_is_asked(const Options& o,
                      row->field(const_cast<Options*>(&o)) == &o.trace || // NOLINT
                      !row->strategies.empty();
     if (of_search && row->flag != "--cost-db")
-      return Misuse{formatv("`{0}` is of a search: it requires `--opt`", row->flag)};
+      return Misuse{formatv("`{0}` is a search option and requires `--opt`", row->flag)};
   }
   return std::nullopt;
 }
@@ -66,10 +66,9 @@ std::optional<Misuse> check_devices(const Options& o) {
     return Misuse{formatv("`--allow-tf32` requires {0}: `--backend {0}` or `--cost measured:{0}`",
                           having(&BackendRow::tf32))};
   if (o.cost_cache != tangram::CacheState::AsNetwork && !timed)
-    return Misuse{
-        "`--cost-cache` requires costs that are timed: `--cost measured` or `calibrated`"};
+    return Misuse{"`--cost-cache` requires measured prices: `--cost measured` or `calibrated`"};
   if (o.streams > 1 && lacks(o.backend, &BackendRow::streams))
-    return Misuse{formatv("`--streams` requires `--backend {0}`; `{1}` has `--threads`",
+    return Misuse{formatv("`--streams` requires `--backend {0}`; for `{1}` use `--threads`",
                           having(&BackendRow::streams), tangram::word(o.backend))};
   return std::nullopt;
 }
@@ -90,22 +89,22 @@ std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRo
   if (!onnx && llvm::any_of(given, [](const OptionRow* row) { return row->flag == "--opset"; }))
     return Misuse{"`--opset` requires `-o FILE.onnx`"};
   if (onnx && !o.weights_out.empty())
-    return Misuse{"an .onnx file has its weights in it: it takes no `--weights-out`"};
+    return Misuse{
+        "`--weights-out` cannot be combined with an .onnx file, which contains its weights"};
   return std::nullopt;
 }
 
 std::optional<Misuse> check_steps(const Options& o) {
   if (o.command != CommandId::Run) return std::nullopt;
-  if (o.steps == 0 && !o.data.empty()) return Misuse{"`--data` are examples for `--steps N`"};
+  if (o.steps == 0 && !o.data.empty()) return Misuse{"`--data` requires `--steps N`"};
   if (o.steps == 0 && !o.weights_out.empty())
-    return Misuse{"`--weights-out` writes what `--steps N` made of the weights"};
+    return Misuse{"`--weights-out` requires `--steps N`: it writes the trained weights"};
   if (o.steps > 0 && o.dtype != tangram::DType::F32)
-    return Misuse{"`--steps` trains in f32: narrower types lose small updates of weights"};
+    return Misuse{"`--steps` requires `--dtype f32`: narrower types lose small updates of weights"};
   if (o.steps > 0 && (o.check || o.runs > 0 || o.streams > 1))
-    return Misuse{formatv("`{0}` is of runs on the same inputs: not with `--steps`",
-                          o.check      ? "--check"
-                          : o.runs > 0 ? "--runs"
-                                       : "--streams")};
+    return Misuse{formatv("`{0}` cannot be combined with `--steps`", o.check      ? "--check"
+                                                                     : o.runs > 0 ? "--runs"
+                                                                                  : "--streams")};
   return std::nullopt;
 }
 
@@ -119,14 +118,17 @@ std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*>
   if (auto misuse = check_strategy(o, given)) return misuse;
   if (auto misuse = check_onnx(o, given)) return misuse;
   if (!o.priors.empty() && llvm::is_contained(o.without, tangram::SearchPart::Priors))
-    return Misuse{"`--priors` gives what `--without priors` leaves out"};
+    return Misuse{"`--priors` cannot be combined with `--without priors`"};
   for (const std::string* path : {&o.save_priors, &o.save_costs, &o.weights_out})
-    if (*path == "-") return Misuse{"what a search saves goes to a file: `-` is for `-o`"};
-  if (o.json && o.trace == "-") return Misuse{"`--json` and `--trace -` both want standard output"};
-  if (o.json && o.out_file == "-") return Misuse{"`--json` and `-o -` both want standard output"};
+    if (*path == "-")
+      return Misuse{"a search can only save to a file: `-` is only allowed for `-o`"};
+  if (o.json && o.trace == "-")
+    return Misuse{"`--json` and `--trace -` both write to standard output"};
+  if (o.json && o.out_file == "-")
+    return Misuse{"`--json` and `-o -` both write to standard output"};
   if (auto misuse = check_steps(o)) return misuse;
   if (!o.weights_out.empty() && o.out_file.empty() && o.command != CommandId::Run)
-    return Misuse{"`--weights-out` writes the weights of the model that `-o` writes"};
+    return Misuse{"`--weights-out` requires `-o`: it writes the weights of that model"};
   return std::nullopt;
 }
 

@@ -10,18 +10,17 @@ using Words = llvm::StringSwitch<StringRef>;
 
 StringRef idiom_of_command(StringRef word) {
   return Words(word)
-      .Cases("optimize", "optimise", "compile", "rewrite", "models are optimised by `tg opt`")
-      .Cases("format", "pretty", "files are laid out by `tg fmt`")
-      .Cases("compare", "diff", "equal", "equiv", "two models are compared by `tg verify`")
-      .Cases("prove", "proof", "rules are proved by `tg rules verify --proof`")
-      .Cases("shell", "prompt", "interactive", "the prompt is `tg repl`")
-      .Cases("exec", "eval", "execute", "models are run by `tg run`")
-      .Cases("lint", "typecheck", "parse", "files are checked by `tg check`")
-      .Case("convert", "ONNX files are read by `tg import` and written by `tg export`")
-      .Case("load", "every command takes the file of its model, .tg or .onnx")
-      .Cases("train", "table", "bench paper", "paper",
-             "`tg-paper` has what only papers need: `train`, `table`")
-      .Case("version", "`tg --version` says which this is")
+      .Cases("optimize", "optimise", "compile", "rewrite", "use `tg opt` to optimise a model")
+      .Cases("format", "pretty", "use `tg fmt` to format files")
+      .Cases("compare", "diff", "equal", "equiv", "use `tg verify` to compare two models")
+      .Cases("prove", "proof", "use `tg rules verify --proof` to prove rules")
+      .Cases("shell", "prompt", "interactive", "use `tg repl` for the prompt")
+      .Cases("exec", "eval", "execute", "use `tg run` to run a model")
+      .Cases("lint", "typecheck", "parse", "use `tg check` to check files")
+      .Case("convert", "use `tg import` to read ONNX files and `tg export` to write them")
+      .Case("load", "give the model file, .tg or .onnx, directly to a command")
+      .Cases("train", "table", "bench paper", "paper", "use `tg-paper` for `train` and `table`")
+      .Case("version", "use `tg --version` to show the version")
       .Default("");
 }
 
@@ -29,12 +28,12 @@ StringRef idiom_of_word(StringRef flag, StringRef word) {
   if (flag == "--tuner")
     return Words(word)
         .Cases("no-guess", "to-the-end", "formulas", "occurrences", "random-shapes", "all-bridges",
-               "the published variants of the tuner are in `tg-paper tune --tuner`")
+               "use `tg-paper tune --tuner` for the published variants of the tuner")
         .Default("");
   if (flag != "--search") return "";
   return Words(word)
-      .Case("pact24", "the published tree search is in `tg-paper opt --search pact24`")
-      .Case("rl", "trained policies are followed by `tg-paper opt --search rl`")
+      .Case("pact24", "use `tg-paper opt --search pact24` for the published tree search")
+      .Case("rl", "use `tg-paper opt --search rl` to follow a trained policy")
       .Default("");
 }
 
@@ -42,11 +41,11 @@ StringRef idiom_of_program(StringRef command, StringRef word) {
   if (command.endswith(" tune"))
     return Words(word)
         .Cases("--reuse", "--strategy", "--algorithm", "--search",
-               "the published variants of the tuner are in `tg-paper tune --reuse`")
+               "use `tg-paper tune --reuse` for the published variants of the tuner")
         .Default("");
   return Words(word)
       .Cases("--mcts-profile", "--reward", "--reuse-tree",
-             "the published tree search is in `tg-paper opt --search pact24`")
+             "use `tg-paper opt --search pact24` for the published tree search")
       .Default("");
 }
 

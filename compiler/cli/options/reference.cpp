@@ -54,8 +54,8 @@ void print_markdown(llvm::raw_ostream& out) {
   for (const CommandRow& row : command_rows())
     out << "| `" << command_usage(row) << "` | " << cell(row.summary) << " | "
         << cell(row.operand_help) << " |\n";
-  out << "\nNames in parentheses are the strategies of `--search` that look at an option; others "
-         "refuse it.\n";
+  out << "\nNames in parentheses are the strategies of `--search` that accept an option; others "
+         "reject it.\n";
   each_group(all_rows(), [&](OptionGroup group, llvm::ArrayRef<const OptionRow*> rows) {
     out << "\n## " << option_group_title(group)
         << "\n\n| option | takes | default | meaning | commands |\n|---|---|---|---|---|\n";
@@ -200,8 +200,8 @@ std::string manual_page() {
   for (const CommandRow& row : command_rows())
     man_row(out, command_usage(row), {row.summary.str(), row.operand_help.str()});
   out << ".SH OPTIONS\n";
-  man_row(out, "--help, --help-all", {"what most people need of a command; all its options"});
-  man_row(out, "--version", {"which program this is"});
+  man_row(out, "--help, --help-all", {"show the most used options of a command, or all of them"});
+  man_row(out, "--version", {"show the version of this program"});
   each_group(all_rows(), [&](OptionGroup group, llvm::ArrayRef<const OptionRow*> rows) {
     out << ".SS " << option_group_title(group) << "\n";
     for (const OptionRow* row : rows) {

@@ -33,29 +33,31 @@ void print_costs(llvm::raw_ostream& out, const OperatorCosts& costs, bool color)
 
 llvm::ArrayRef<ReplCommands::Command> ReplCommands::commands() {
   static const Command table[] = {
-      {"help", "[NAME]", "this list; what a name, `:command` or error code means",
+      {"help", "[NAME]", "show this list, or explain a name, `:command` or code",
        &ReplCommands::help},
-      {"type", "EXPR", "the type of an expression, which leaves no trace",
+      {"type", "EXPR", "show the type of an expression, without recording it",
        &ReplCommands::show_type},
-      {"shape", "EXPR", "its shape and size", &ReplCommands::show_shape},
-      {"load", "FILE", "use the declarations of a file", &ReplCommands::load_file_command},
-      {"reload", "", "read that file again", &ReplCommands::reload},
-      {"rules", "[on|off NAME]", "the rules in use; switch one off or on", &ReplCommands::rules},
-      {"opt", "[MODEL|EXPR]", "optimise; Ctrl-C stops and keeps the best so far",
+      {"shape", "EXPR", "show its shape and size", &ReplCommands::show_shape},
+      {"load", "FILE", "load the declarations of a file", &ReplCommands::load_file_command},
+      {"reload", "", "load that file again", &ReplCommands::reload},
+      {"rules", "[on|off NAME]", "list the rules in use; switch one off or on",
+       &ReplCommands::rules},
+      {"opt", "[MODEL|EXPR]", "optimise; Ctrl-C stops and keeps the best result so far",
        &ReplCommands::optimise},
-      {"cost", "[MODEL|EXPR|best]", "what its operators cost", &ReplCommands::cost},
+      {"cost", "[MODEL|EXPR|best]", "show the costs of its operators", &ReplCommands::cost},
       {"run", "[MODEL|EXPR|best]", "run it on random or given inputs", &ReplCommands::run},
-      {"explain", "", "how the last `:opt` got there, step by step", &ReplCommands::explain},
-      {"verify", "[A, B]", "check the last `:opt` against its source, or A against B exactly",
+      {"explain", "", "show the rewrites of the last `:opt`, step by step", &ReplCommands::explain},
+      {"verify", "[A, B]", "check the last `:opt` against its source, or A against B",
        &ReplCommands::verify},
-      {"show", "[MODEL|EXPR|best]", "this session as a file; a graph as one", &ReplCommands::show},
-      {"graph", "[MODEL|EXPR|best] [FILE]",
-       "a picture of it: here, or in a .svg, .html or .dot file", &ReplCommands::graph},
-      {"set", "[NAME=VALUE]", "options of `tg run`, parameters of models", &ReplCommands::set},
+      {"show", "[MODEL|EXPR|best]", "show this session, or a graph, as .tg text",
+       &ReplCommands::show},
+      {"graph", "[MODEL|EXPR|best] [FILE]", "draw it here, or in a .svg, .html or .dot file",
+       &ReplCommands::graph},
+      {"set", "[NAME=VALUE]", "set options of `tg run` and parameters of models",
+       &ReplCommands::set},
       {"save", "[best] FILE", "write the session, or the best graph, as .tg", &ReplCommands::save},
-      {"undo", "", "take back the last line or command that changed the session",
-       &ReplCommands::undo},
-      {"quit", "", "leave; so do `:exit`, `exit`, `quit` and Ctrl-D", &ReplCommands::quit},
+      {"undo", "", "undo the last line or command that changed the session", &ReplCommands::undo},
+      {"quit", "", "leave; also `:exit`, `exit`, `quit` and Ctrl-D", &ReplCommands::quit},
       {"exit", "", "leave", &ReplCommands::quit},
   };
   return table;
@@ -67,14 +69,16 @@ void ReplCommands::run_line(llvm::StringRef text) {
   const auto* found = llvm::find_if(all, [&, name = name](auto& c) { return c.name == name; });
   llvm::StringRef option = argument.split("--").second.split(' ').first.split('=').first;
   if (ReplSession::setting(option))
-    return repl_.fail(error(Code::usage, "`:{0}` takes no options", name)
-                          .suggest(llvm::formatv("`:set {0}=…` holds for what follows", option)));
+    return repl_.fail(
+        error(Code::usage, "`:{0}` does not take options", name)
+            .suggest(llvm::formatv("`:set {0}=…` applies to later commands", option)));
   if (found != all.end()) return (this->*found->run)(argument.trim());
   std::vector<llvm::StringRef> names;
   for (const Command& c : all) names.push_back(c.name);
-  Diagnostic d = error(Code::usage, "there is no command `:{0}`", name);
+  Diagnostic d = error(Code::usage, "unknown command `:{0}`", name);
   llvm::StringRef near = near_miss(name, names);
-  d.help = near.empty() ? "`:help` lists them" : llvm::formatv("did you mean `:{0}`?", near).str();
+  d.help = near.empty() ? "`:help` lists the commands"
+                        : llvm::formatv("did you mean `:{0}`?", near).str();
   repl_.fail(std::move(d));
 }
 
@@ -134,22 +138,25 @@ void ReplCommands::load(llvm::StringRef path) {
 }
 
 void ReplCommands::load_file_command(llvm::StringRef argument) {
-  if (argument.empty()) return repl_.fail(error(Code::usage, "`:load` takes a file"));
+  if (argument.empty()) return repl_.fail(error(Code::usage, "`:load` requires a file"));
   load(argument);
 }
 
 void ReplCommands::reload(llvm::StringRef) {
   if (repl_.state().notebook.path().empty())
-    return repl_.fail(error(Code::usage, "no file has been loaded").suggest("`:load FILE` does"));
+    return repl_.fail(
+        error(Code::usage, "no file has been loaded").suggest("load one with `:load FILE`"));
   load(std::string(repl_.state().notebook.path()));
 }
 
 void ReplCommands::save(llvm::StringRef argument) {
   bool best = argument.consume_front("best ");
   argument = argument.trim();
-  if (argument.empty()) return repl_.fail(error(Code::usage, "`:save` takes a file to write"));
+  if (argument.empty())
+    return repl_.fail(error(Code::usage, "`:save` requires the name of a file to write"));
   if (best && !repl_.state().best)
-    return repl_.fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
+    return repl_.fail(
+        error(Code::usage, "no model has been optimised yet").suggest("run `:opt` first"));
   Session session = repl_.begin();
   std::string text =
       best ? to_text(repl_.state().best->found.graph) : repl_.state().notebook.text();
@@ -267,7 +274,8 @@ void ReplCommands::run(llvm::StringRef argument) {
 
 void ReplCommands::explain(llvm::StringRef) {
   if (!repl_.state().best)
-    return repl_.fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
+    return repl_.fail(
+        error(Code::usage, "no model has been optimised yet").suggest("run `:opt` first"));
   Session session = repl_.begin();
   const ReplState::Best& best = *repl_.state().best;
   auto steps = confirmed_steps(best.found, best.rules, best.source, session.stop);
@@ -301,13 +309,14 @@ void ReplCommands::verify(llvm::StringRef argument) {
   std::string names[2];
   if (argument.empty() && !repl_.state().best)
     return repl_.fail(
-        error(Code::usage, "nothing has been optimised yet")
-            .suggest("`:opt` does; `:verify A, B` compares two models or expressions"));
+        error(Code::usage, "no model has been optimised yet")
+            .suggest("run `:opt` first, or compare two models or expressions with `:verify A, B`"));
   if (!argument.empty()) {
     auto [a, b] = two_parts(argument);
     if (b.empty())
-      return repl_.fail(error(Code::usage, "`:verify` compares two models or expressions, not one")
-                            .suggest("`:verify A, B`; alone it takes the last `:opt`"));
+      return repl_.fail(
+          error(Code::usage, "`:verify` requires two models or expressions, not one")
+              .suggest("use `:verify A, B`; without operands it checks the last `:opt`"));
     for (llvm::StringRef part : {a, b}) {
       names[sides[0].has_value()] = part.str();
       std::optional<ReplSession::Target>& side = sides[sides[0].has_value()];
@@ -349,7 +358,7 @@ void ReplCommands::graph(llvm::StringRef argument) {
 void ReplCommands::undo(llvm::StringRef) {
   std::optional<std::string> line = repl_.undo();
   if (!line) return repl_.fail(error(Code::usage, "there is nothing to undo"));
-  repl_.out() << "took back: " << *line << "\n";
+  repl_.out() << "undone: " << *line << "\n";
 }
 
 // --- settings -----------------------------------------------------------------------------------
@@ -367,14 +376,14 @@ void ReplCommands::set(llvm::StringRef argument) {
   if (!row && !repl_.is_parameter(name)) {
     std::vector<llvm::StringRef> names;
     for (const OptionRow* known : rows_of(CommandId::Prompt)) names.push_back(known->name());
-    Diagnostic d = error(Code::usage, "there is no setting `{0}`", name);
+    Diagnostic d = error(Code::usage, "unknown setting `{0}`", name);
     llvm::StringRef near = near_miss(name, names);
-    d.help = near.empty() ? "`tg run --help` lists them, without the dashes here"
+    d.help = near.empty() ? "`tg run --help` lists the settings; omit the dashes here"
                           : llvm::formatv("did you mean `{0}`?", near).str();
     return repl_.fail(std::move(d));
   }
   if (flag && !value.empty() && value != "on")
-    return repl_.fail(error(Code::usage, "`{0}` is on or off, not `{1}`", name, value));
+    return repl_.fail(error(Code::usage, "`{0}` must be on or off, not `{1}`", name, value));
   repl_.apply_settings({{name.str(), value.str()}});
 }
 

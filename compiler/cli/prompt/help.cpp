@@ -76,7 +76,7 @@ void help_on(ReplSession& repl, llvm::StringRef argument) {
     return;
   std::vector<std::string> all = repl.words();
   std::vector<llvm::StringRef> names(all.begin(), all.end());
-  Diagnostic d = error(Code::unknown_name, "nothing is named `{0}`", argument);
+  Diagnostic d = error(Code::unknown_name, "unknown name `{0}`", argument);
   llvm::StringRef near = near_miss(argument, names);
   if (!near.empty()) d.help = llvm::formatv("did you mean `{0}`?", near);
   repl.fail(std::move(d));

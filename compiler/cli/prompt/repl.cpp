@@ -42,8 +42,8 @@ void Repl::print_message(llvm::StringRef text) {
   Notebook next = session_.state().notebook;
   if (cells.front().kind == CellKind::Input && next.hides(cells.front().name))
     return session_.fail(
-        error(Code::duplicate_name, "`{0}` is bound by a statement", cells.front().name)
-            .suggest("give the input a name of its own"));
+        error(Code::duplicate_name, "`{0}` is already defined by a statement", cells.front().name)
+            .suggest("choose another name for the input"));
   std::vector<std::pair<std::string, std::string>> renamed;
   for (Cell& cell : cells) {
     llvm::append_range(renamed, next.add(cell));
@@ -57,8 +57,8 @@ void Repl::print_message(llvm::StringRef text) {
   if (!good) return session_.fail(session);
   session.print_warnings();
   for (const auto& [from, to] : renamed)
-    session_.out() << "# the former `" << from << "`, which other lines use, is `" << to
-                   << "` now\n";
+    session_.out() << "# the previous `" << from << "`, which other lines use, is now `" << to
+                   << "`\n";
   session_.state().notebook = std::move(next);
 }
 

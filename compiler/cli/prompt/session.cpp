@@ -85,7 +85,8 @@ std::optional<std::string> ReplSession::pick_model(Session& session, const Progr
   Diagnostic d = names.empty() ? error(Code::no_model, "there is no model in this session")
                                : error(Code::no_model, "there are several models: {0}",
                                        llvm::join(names, ", "));
-  d.help = names.empty() ? "`:load FILE`, define one, or name an expression" : "name one of them";
+  d.help = names.empty() ? "load one with `:load FILE`, define one, or name an expression"
+                         : "name one of them";
   session.sink.report(std::move(d));
   return std::nullopt;
 }
@@ -104,7 +105,7 @@ std::optional<ReplSession::Target> ReplSession::target(Session& session, llvm::S
   Program program = read(session, state_.notebook);
   if (argument == "best") {
     if (state_.best) return Target{state_.best->found.graph, declared_rules(session, program), {}};
-    fail(error(Code::usage, "nothing has been optimised yet").suggest("`:opt` does"));
+    fail(error(Code::usage, "no model has been optimised yet").suggest("run `:opt` first"));
     return std::nullopt;
   }
   std::optional<std::string> model = pick_model(session, program, argument);

@@ -41,10 +41,10 @@ void on_signal(int signal) {
   if (count == 1) {
     wish.request();
   } else if (count == 2 && (second_warns || writes_files())) {
-    say(writes_files() ? "\ntg: the result is being written; once more ends that\n"
-                       : "\ntg: it is about to end; once more leaves the prompt\n");
+    say(writes_files() ? "\ntg: writing the result; interrupt again to stop\n"
+                       : "\ntg: stopping; interrupt again to leave the prompt\n");
   } else {
-    say("\ntg: ended at once, without a result\n");
+    say("\ntg: stopped without a result\n");
     end_by(signal);
   }
 }

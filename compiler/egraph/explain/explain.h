@@ -40,7 +40,7 @@ struct History {
 History history_of(const EGraph& egraph);
 
 inline constexpr llvm::StringLiteral kExplainStopped =
-    "the explanation of the result was ended before it was found";
+    "the search for an explanation of the result was stopped";
 
 /// Returns the chain from `source`, from which the e-graph was built, to `result`, which was
 /// extracted from it. Both are over its symbols, and RuleIds are positions in `rules`. Errors:

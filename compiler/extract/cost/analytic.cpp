@@ -158,8 +158,8 @@ Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile,
   if (row) return std::unique_ptr<CostModel>(std::make_unique<AnalyticCost>(*row, patterns));
   std::vector<llvm::StringRef> names;
   for (const DeviceProfile& each : kProfiles) names.push_back(each.name);
-  Diagnostic d = error(Code::usage, "there is no device profile `{0}`", profile);
-  d.note(llvm::formatv("profiles: {0:$[, ]}", llvm::make_range(names.begin(), names.end())));
+  Diagnostic d = error(Code::usage, "unknown device profile `{0}`", profile);
+  d.note(llvm::formatv("the profiles are {0:$[, ]}", llvm::make_range(names.begin(), names.end())));
   if (llvm::StringRef near = near_miss(profile, names); !near.empty())
     d.help = "did you mean `analytic:" + near.str() + "`?";
   return d;

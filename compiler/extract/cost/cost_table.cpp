@@ -113,7 +113,7 @@ private:
     double version = 0;
     TG_CHECK(read_number(version));
     if (version != kVersion)
-      return fail("this is version {0} of the format; version {1} is needed",
+      return fail("this is version {0} of the format; version {1} is required",
                   Value::of_float(version).text_form(), kVersion);
     version_ = true;
     return {};
@@ -125,8 +125,7 @@ private:
     if (!std::isfinite(price) || price < 0)
       return fail("the price of `{0}` is not a finite number >= 0", key);
     if (price > kMaxPrice)
-      return fail("the price of `{0}` is over the limit of 1e15 microseconds, which are 31 years",
-                  key);
+      return fail("the price of `{0}` exceeds the limit of 1e15 microseconds", key);
     if (!table_.microseconds.emplace(key, price).second) return fail("`{0}` has two prices", key);
     return {};
   }

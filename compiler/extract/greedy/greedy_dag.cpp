@@ -48,10 +48,10 @@ private:
   }
 
   bool over_a_limit() {
-    if (sets_.bytes() > limits_.memory_bytes) stopped_ = "the limit on memory";
+    if (sets_.bytes() > limits_.memory_bytes) stopped_ = "the memory limit";
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started_;
     if (taken.count() > limits_.seconds) stopped_ = "the time limit";
-    if (limits_.stop && limits_.stop()) stopped_ = "it was asked to stop";
+    if (limits_.stop && limits_.stop()) stopped_ = "an interruption";
     return !stopped_.empty();
   }
 
@@ -142,7 +142,7 @@ Result<Extraction> extract_by_greedy_dag(const ExtractionProblem& problem,
   std::optional<GreedyDagResult> found = greedy_dag(problem, limits);
   std::string stopped = found ? found->stopped : "";
   Result<Extraction> out = answer_of(problem, std::move(found), "greedy-dag", watch);
-  if (out && !stopped.empty()) out->note = "greedy-dag: " + stopped;
+  if (out && !stopped.empty()) out->note = "greedy-dag was stopped by " + stopped;
   return out;
 }
 

@@ -46,9 +46,12 @@ private:
     choice_.node[cls.index] = node;
     for (NodeIx user : problem_.users(cls)) dirty_[user.index] = true;
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started_;
-    if (stop_ && stop_()) note_ = "greedy-shared: it was asked to stop; greedy completes";
-    if (taken.count() > seconds_) note_ = "greedy-shared: the time limit; greedy completes";
-    if (entries_ > kMostEntries) note_ = "greedy-shared: the limit on memory; greedy completes";
+    if (stop_ && stop_())
+      note_ = "greedy-shared was stopped by an interruption; greedy completes the result";
+    if (taken.count() > seconds_)
+      note_ = "greedy-shared was stopped by the time limit; greedy completes the result";
+    if (entries_ > kMostEntries)
+      note_ = "greedy-shared was stopped by the memory limit; greedy completes the result";
     return true;
   }
 
@@ -90,7 +93,7 @@ private:
     out.reported_cost = pay(problem_.roots(), history);
     CheckedChoice figures = check_choice(problem_, choice_);
     if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) {
-      if (note_.empty()) note_ = "greedy-shared: its choice is not sound; greedy repairs it";
+      if (note_.empty()) note_ = "the choice of greedy-shared is not sound; greedy repairs it";
       std::optional<Choice> sound = extract_greedy_near(problem_, choice_);
       if (!sound) return std::nullopt;
       choice_ = std::move(*sound);

@@ -90,7 +90,7 @@ public:
   /// Returns why there is no proof.
   std::string run() {
     MipModel model = make_ilp(problem_, options_.cycles, asked_to_stop_);
-    if (asked_to_stop_()) return "it was asked to stop";
+    if (asked_to_stop_()) return "an interruption";
     for (int round = 0; round < options_.max_rounds; ++round) {
       double left = seconds_ - watch_.seconds();
       if (left <= 0) return kTimeLimit;

@@ -138,7 +138,8 @@ Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOpti
   out.optimal =
       out.dag_cost - out.lower_bound <= kTolerance * std::max(1.0, std::abs(out.dag_cost));
   if (solved.relaxation.empty())
-    out.note = "lp: " + (solved.why.empty() ? "no relaxation" : solved.why) + "; greedy answers";
+    out.note = "lp: " + (solved.why.empty() ? "no relaxation" : solved.why) +
+               "; the result is from greedy";
   out.seconds = watch.seconds();
   return out;
 }

@@ -124,9 +124,9 @@ public:
       if (ended != 0) pid_ = -1;
       if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    if (pid_ > 0) return "the solver does not answer";
+    if (pid_ > 0) return "the solver does not respond";
     if (WIFSIGNALED(status))
-      return llvm::formatv("the solver was ended by signal {0} ({1})", WTERMSIG(status),
+      return llvm::formatv("the solver was terminated by signal {0} ({1})", WTERMSIG(status),
                            strsignal(WTERMSIG(status)));
     return llvm::formatv("the solver ended early with exit code {0}", WEXITSTATUS(status));
   }
@@ -199,7 +199,7 @@ public:
       while (receive())
         if (limits_.stop && limits_.stop(result_)) {
           result_.status = MipStatus::Stopped;
-          result_.why = "it was asked to stop";
+          result_.why = "an interruption";
           break;
         }
     return std::move(result_);

@@ -117,7 +117,7 @@ bool Arguments::bind_constant(Frame& frame, const Site& site, Val val) {
   if (!convert(val, kind)) {
     Code code = val.is(Val::Kind::Tensor) ? Code::not_constant : Code::wrong_kind;
     Diagnostic d =
-        error(code, site.arg.span, "`{0}` of `{1}` is of kind {2}, got {3}", param.name.text,
+        error(code, site.arg.span, "`{0}` of `{1}` must be of kind {2}, got {3}", param.name.text,
               frame.decl.name.text, kind_name(kind), report_.describe(val))
             .at(param.span, "declared here");
     d.help = quoted_word_hint(param.name.text, kind, val);
@@ -144,7 +144,7 @@ bool Arguments::bind_tensor(Frame& frame, const Site& site, Val val) {
 bool Arguments::needs(Frame& frame, const Site& site, ast::TypeRef want, Code code,
                       std::string label, const Val& got) {
   Diagnostic d =
-      error(code, site.arg.span, "`{0}` of `{1}` needs {2}, got {3}", site.param.name.text,
+      error(code, site.arg.span, "`{0}` of `{1}` must be {2}, got {3}", site.param.name.text,
             frame.decl.name.text, report_.text(frame.ast[want].span), report_.describe(got));
   d.label = std::move(label);
   d.labels.push_back(
@@ -194,10 +194,10 @@ bool Arguments::bind_rank(Frame& frame, const Site& site, const ast::Type& want,
   bool spread =
       llvm::any_of(dims, [&](ast::ExprId dim) { return frame.ast[dim].kind == ExprKind::Spread; });
   if (spread ? rank + 1 >= dims.size() : rank == dims.size()) return true;
-  Diagnostic d = error(Code::shape_mismatch, site.arg.span, "`{0}` of `{1}` needs {2}, got {3}",
+  Diagnostic d = error(Code::shape_mismatch, site.arg.span, "`{0}` of `{1}` must be {2}, got {3}",
                        site.param.name.text, frame.decl.name.text, report_.text(want.span),
                        nodes_.type(node).text());
-  d.label = llvm::formatv("{0} dimension{1} where {2}{3} are needed", rank, rank == 1 ? "" : "s",
+  d.label = llvm::formatv("{0} dimension{1}, expected {2}{3}", rank, rank == 1 ? "" : "s",
                           dims.size() - spread, spread ? " or more" : "");
   d.labels.push_back({site.param.span, "declared here"});
   report_.note_operands(site.caller, Operand{node, site.arg.value}, d);
@@ -260,7 +260,7 @@ bool Arguments::defaults(Frame& frame) {
                      error(Code::wrong_kind, span, "the default of a tensor can only be `none`"));
       else
         report_.fail(frame,
-                     error(Code::wrong_kind, span, "`{0}` is of kind {1}, its default is {2}",
+                     error(Code::wrong_kind, span, "`{0}` is of kind {1}, but its default is {2}",
                            param.name.text, kind_name(kind), report_.describe(val))
                          .suggest(quoted_word_hint(param.name.text, kind, val)));
       return false;
@@ -298,15 +298,15 @@ bool Arguments::check_where(Frame& frame, Span call_site) {
     Val v = expressions_.expression(frame, condition);
     if (v.poison()) return false;
     if (!v.is(Val::Kind::Const) || !v.value.is(Value::Kind::Bool)) {
-      report_.fail(frame,
-                   error(Code::wrong_kind, frame.ast[condition].span,
-                         "a where clause is a compile-time bool, got {0}", report_.describe(v)));
+      report_.fail(frame, error(Code::wrong_kind, frame.ast[condition].span,
+                                "a where clause must be a compile-time bool, got {0}",
+                                report_.describe(v)));
       return false;
     }
     if (v.value.number) continue;
-    Diagnostic d = error(Code::where_violated, call_site, "`{0}` asks for {1}",
+    Diagnostic d = error(Code::where_violated, call_site, "`{0}` requires {1}",
                          frame.decl.name.text, report_.text(frame.ast[condition].span));
-    d.labels.push_back({frame.ast[condition].span, "which does not hold"});
+    d.labels.push_back({frame.ast[condition].span, "this condition is false"});
     report_.note_values(frame, condition, d);
     report_.fail(frame.caller ? *frame.caller : frame, std::move(d));
     return false;

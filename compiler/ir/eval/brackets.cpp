@@ -28,8 +28,9 @@ Val Brackets::list_item(Frame& frame, const ast::Expr& e, const Val& list) {
   llvm::ArrayRef<ast::Slice> slices = frame.ast[e.slices];
   if (slices.size() == 1 && slices[0].range) return list_slice(frame, slices[0], list);
   if (slices.size() != 1 || slices[0].ellipsis)
-    return report_.fail(frame, error(Code::wrong_kind, e.span, "a list is indexed by one integer")
-                                   .suggest("lists of lists: list[0][1]"));
+    return report_.fail(frame,
+                        error(Code::wrong_kind, e.span, "the index of a list must be one integer")
+                            .suggest("index a list of lists as list[0][1]"));
   int64_t i = 0, size = length(list);
   if (!expressions_.integer(frame, slices[0].begin, "an index", i)) return {};
   if (int64_t place = i; place_in_list(place, size)) return list.items[static_cast<size_t>(place)];
@@ -52,7 +53,7 @@ bool Brackets::slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_
   if (!expressions_.integer(frame, bound, "a bound of a slice", out)) return false;
   if (bound_in_list(out, size)) return true;
   report_.fail(frame, error(Code::bad_attribute, frame.ast[bound].span,
-                            "the bound {0} lies outside of an axis of {1}",
+                            "the bound {0} is outside of an axis of {1} elements",
                             report_.text(frame.ast[bound].span), size));
   return false;
 }
@@ -70,8 +71,7 @@ bool Brackets::read_range(Frame& frame, const ast::Slice& slice, int64_t size, P
   Diagnostic d = error(Code::bad_attribute, frame.ast[slice.step].span,
                        "the step of a slice must be at least 1, got {0}", out.step);
   if (out.step < 0 && size >= 2)
-    d.help =
-        llvm::formatv("places in another order are named: x[[{0}, {1}, …]]", size - 1, size - 2);
+    d.help = llvm::formatv("list the indices instead: x[[{0}, {1}, …]]", size - 1, size - 2);
   report_.fail(frame, std::move(d));
   return false;
 }
@@ -82,10 +82,10 @@ bool Brackets::read_indices(Frame& frame, const ast::Slice& slice, const Val& va
   DType dtype = nodes_.type(out.node).dtype;
   bool integers = dtype == DType::I32 || dtype == DType::I64;
   if (integers || val.is(Val::Kind::List)) return true;
-  Diagnostic d = error(Code::dtype_mismatch, slice.span, "an index is of integers, got {0}",
-                       report_.describe(val));
+  Diagnostic d = error(Code::dtype_mismatch, slice.span,
+                       "an index must consist of integers, got {0}", report_.describe(val));
   if (dtype == DType::Bool)
-    d.help = "shapes do not depend on values: `select(mask, x, 0)` keeps the shape";
+    d.help = "shapes cannot depend on values: use `select(mask, x, 0)`, which keeps the shape";
   report_.fail(frame, std::move(d));
   return false;
 }
@@ -98,7 +98,7 @@ bool Brackets::read_place(Frame& frame, const ast::Slice& slice, int64_t size, P
     return read_indices(frame, slice, v, out.indices);
   if (!v.constant(Value::Kind::Int)) {
     report_.fail(frame, error(Code::wrong_kind, slice.span,
-                              "an index is an integer or a tensor of integers, got {0}",
+                              "an index must be an integer or a tensor of integers, got {0}",
                               report_.describe(v)));
     return false;
   }
@@ -118,12 +118,12 @@ bool Brackets::read_places(Frame& frame, const ast::Expr& e, const TensorType& t
   int64_t given = 0, ellipses = 0;
   for (const ast::Slice& slice : slices) ++(slice.ellipsis ? ellipses : given);
   if (given > type.rank()) {
-    report_.fail(frame,
-                 error(Code::shape_mismatch, e.span, "{0} indices for {1}", given, type.text()));
+    report_.fail(
+        frame, error(Code::shape_mismatch, e.span, "got {0} indices for {1}", given, type.text()));
     return false;
   }
   if (ellipses > 1) {
-    report_.fail(frame, error(Code::wrong_kind, e.span, "`...` stands once in an index"));
+    report_.fail(frame, error(Code::wrong_kind, e.span, "`...` can occur only once in an index"));
     return false;
   }
   int64_t axis = 0;

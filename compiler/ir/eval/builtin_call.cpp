@@ -83,13 +83,14 @@ bool BuiltinCall::split_sizes(llvm::ArrayRef<Val> args, int64_t size,
   };
   const Val &parts = args[2], &explicit_sizes = args[3];
   if (parts.is(Val::Kind::Unit) == explicit_sizes.is(Val::Kind::Unit))
-    return fail("`split` takes either `parts` or `sizes`");
+    return fail("`split` requires either `parts` or `sizes`");
   if (!parts.is(Val::Kind::Unit)) {
     if (!is_int(parts) || parts.value.number < 1)
       return fail("`parts` must be a positive integer, got " + report_.describe(parts));
     int64_t n = parts.value.number;
     if (size % n != 0)
-      return fail(llvm::formatv("an axis of {0} does not split into {1} equal parts", size, n));
+      return fail(
+          llvm::formatv("an axis of {0} elements cannot be split into {1} equal parts", size, n));
     sizes.assign(static_cast<size_t>(n), size / n);
     return true;
   }
@@ -99,7 +100,7 @@ bool BuiltinCall::split_sizes(llvm::ArrayRef<Val> args, int64_t size,
   int64_t left = size;
   for (int64_t n : *ints) left = n < 1 || left < 0 ? -1 : left - n;
   if (left != 0)
-    return fail(llvm::formatv("sizes {0} do not add up to the axis of {1}",
+    return fail(llvm::formatv("sizes {0} do not add up to the axis of {1} elements",
                               report_.describe(explicit_sizes), size));
   sizes.assign(ints->begin(), ints->end());
   return true;
@@ -130,11 +131,12 @@ Val BuiltinCall::split(llvm::ArrayRef<Val> args) {
 Val BuiltinCall::zip(llvm::ArrayRef<Val> args) {
   for (const Val& list : args)
     if (!list.is(Val::Kind::List) && !list.is(Val::Kind::Tuple))
-      return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`zip` needs two lists, got {0}",
-                                        report_.describe(list)));
+      return report_.fail(frame_,
+                          error(Code::wrong_kind, e_.span, "`zip` requires two lists, got {0}",
+                                report_.describe(list)));
   if (args[0].items.size() != args[1].items.size())
     return report_.fail(frame_, error(Code::wrong_kind, e_.span,
-                                      "`zip` needs lists of equal length, got {0} and {1} items",
+                                      "`zip` requires lists of equal length, got {0} and {1} items",
                                       args[0].items.size(), args[1].items.size()));
   std::vector<Val> pairs;
   for (size_t i = 0; i < args[0].items.size(); ++i)
@@ -142,7 +144,7 @@ Val BuiltinCall::zip(llvm::ArrayRef<Val> args) {
   Val list = Val::list(std::move(pairs));
   report_.spend(list.extent);
   if (list.depth <= kMaxListDepth && list.extent <= kMaxListExtent) return list;
-  return report_.limit(frame_, e_.span, "a list grows beyond all bounds");
+  return report_.limit(frame_, e_.span, "a list has too many items");
 }
 
 bool BuiltinCall::dtype_argument(const Val& val, std::optional<DType>& out) {
@@ -151,8 +153,8 @@ bool BuiltinCall::dtype_argument(const Val& val, std::optional<DType>& out) {
     out = parse_dtype(val.value.text);
   if (out) return true;
   report_.fail(frame_, error(Code::wrong_kind, e_.span,
-                             "`dtype` of `{0}` is one of f32, f64, f16, bf16, "
-                             "i32, i64, bool, got {1}",
+                             "`dtype` of `{0}` must be f32, f64, f16, bf16, "
+                             "i32, i64 or bool, got {1}",
                              e_.callee.text, report_.describe(val)));
   return false;
 }
@@ -165,7 +167,7 @@ Val BuiltinCall::series(Builtin kind, const Val& size, std::optional<DType> dtyp
               size.value.number >= 1 && size.value.number <= limit;
   if (!good)
     return report_.fail(frame_, error(Code::wrong_kind, e_.span,
-                                      "`{0}` needs an integer from 1 to {1}, got {2}",
+                                      "`{0}` requires an integer from 1 to {1}, got {2}",
                                       e_.callee.text, limit, report_.describe(size)));
   int64_t n = size.value.number;
   report_.spend(static_cast<uint64_t>(n));
@@ -186,8 +188,9 @@ Val BuiltinCall::whole_full(int64_t value, llvm::ArrayRef<int64_t> shape,
   if (dtype == DType::I64)
     return Val::of(
         nodes_.graph().whole_constant(value, {DType::I64, Shape(shape.begin(), shape.end())}));
-  return report_.fail(frame_, error(Code::dtype_mismatch, e_.span, "{0} needs the dtype i64", value)
-                                  .suggest(llvm::formatv("full(…, {0}, i64)", value).str()));
+  return report_.fail(frame_,
+                      error(Code::dtype_mismatch, e_.span, "{0} requires the dtype i64", value)
+                          .suggest(llvm::formatv("full(…, {0}, i64)", value).str()));
 }
 
 /// `iota([2, 3], i64, axis = 1)`: an operator node, which takes no memory until it runs.
@@ -195,7 +198,7 @@ Val BuiltinCall::positions(llvm::ArrayRef<Val> args, DType dtype) {
   auto shape = shape_of(args[0]);
   bool axis_given = args[2].is(Val::Kind::Const) && args[2].value.is(Value::Kind::Int);
   if (!shape || (!axis_given && !args[2].is(Val::Kind::Unit)))
-    return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`iota` needs {0}, got {1}",
+    return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`iota` requires {0}, got {1}",
                                       shape ? "an axis as an integer" : "a size or a shape",
                                       report_.describe(args[shape ? 2 : 0])));
   Value axis = Value::of_int(axis_given ? args[2].value.number : 0);
@@ -231,14 +234,15 @@ Val BuiltinCall::filled(Builtin kind, llvm::ArrayRef<Val> args, std::optional<DT
   for (int64_t size : shape ? *shape : llvm::SmallVector<int64_t, 6>{})
     left = size < 0 ? 0 : left / std::max<int64_t>(size, 1);
   if (!shape || left < 1 || shape->size() > static_cast<size_t>(kMaxRank))
-    return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`{0}` needs a shape, got {1}",
+    return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`{0}` requires a shape, got {1}",
                                       e_.callee.text, report_.describe(args[0])));
   double value = kind == Builtin::Ones ? 1.0 : 0.0;
   bool of_bools = kind == Builtin::Full && args[1].constant(Value::Kind::Bool);
   if (kind == Builtin::Full) {
     if (!is_scalar(args[1]))
-      return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`full` needs a number, got {0}",
-                                        report_.describe(args[1])));
+      return report_.fail(frame_,
+                          error(Code::wrong_kind, e_.span, "`full` requires a number, got {0}",
+                                report_.describe(args[1])));
     value = number_of(args[1]);
     if (is_int(args[1]) && std::fabs(value) >= 0x1p53 && !(dtype && is_float(*dtype)))
       return whole_full(args[1].value.number, *shape, dtype);

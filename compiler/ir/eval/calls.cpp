@@ -77,7 +77,7 @@ Val Calls::external(Frame& caller, Frame& frame, ast::ExprId call) {
   if (!fresh && known->second.signature != *signature)
     return report_.fail(frame, error(Code::duplicate_name, frame.decl.name.span,
                                      "two `extern op`s of different types are named `{0}`", name)
-                                   .at(known->second.span, "the other one"));
+                                   .at(known->second.span, "the other declaration"));
   llvm::SmallVector<Operand, 6> operands;
   for (const ast::Param& param : frame.ast[frame.decl.params])
     operands.push_back({frame.find(param.name.text)->val.node, {}});

@@ -57,8 +57,8 @@ Val Evaluator::expression_kind(Frame& frame, ast::ExprId id, const ast::Expr& e)
   case ExprKind::Index: return brackets_.index(frame, id);
   case ExprKind::Range: return range(frame, e);
   case ExprKind::Spread:
-    return report_.fail(
-        frame, error(Code::wrong_kind, e.span, "`{0}...` stands in a list or a type", e.text));
+    return report_.fail(frame, error(Code::wrong_kind, e.span,
+                                     "`{0}...` is only allowed in a list or a type", e.text));
   case ExprKind::If: return conditional(frame, e);
   }
   return {};
@@ -70,10 +70,9 @@ Val Evaluator::name(Frame& frame, const ast::Expr& e) {
     return binding->val;
   }
   if (auto constant = constant_of_name(e.text)) return Val::of(std::move(*constant));
-  return report_.fail(frame,
-                      error(Code::unknown_name, e.span, "`{0}` has no value here", e.text)
-                          .suggest("a default may name the dimensions that arguments bind and "
-                                   "the parameters before it"));
+  return report_.fail(frame, error(Code::unknown_name, e.span, "`{0}` has no value here", e.text)
+                                 .suggest("a default can only use dimensions of arguments and "
+                                          "earlier parameters"));
 }
 
 Val Evaluator::items(Frame& frame, const ast::Expr& e) {
@@ -85,7 +84,7 @@ Val Evaluator::items(Frame& frame, const ast::Expr& e) {
       poison |= list.poison();
       if (!list.poison() && !list.is(Val::Kind::List)) {
         poison = true;
-        report_.fail(frame, error(Code::wrong_kind, frame.ast[item].span, "{0} is no list",
+        report_.fail(frame, error(Code::wrong_kind, frame.ast[item].span, "{0} is not a list",
                                   report_.describe(list)));
       }
       for (Val& inner : list.items) items.push_back(std::move(inner));
@@ -95,14 +94,14 @@ Val Evaluator::items(Frame& frame, const ast::Expr& e) {
     poison |= items.back().poison();
     if (items.back().is(Val::Kind::Unit)) {
       poison = true;
-      report_.fail(frame, error(Code::wrong_kind, frame.ast[item].span, "this gives no value"));
+      report_.fail(frame, error(Code::wrong_kind, frame.ast[item].span, "this has no value"));
     }
   }
   if (poison) return {};
   Val list =
       Val::list(std::move(items), e.kind == ExprKind::List ? Val::Kind::List : Val::Kind::Tuple);
   if (list.depth <= kMaxListDepth && list.extent <= kMaxListExtent) return list;
-  return report_.limit(frame, e.span, "a list grows beyond all bounds");
+  return report_.limit(frame, e.span, "a list has too many items");
 }
 
 Val Evaluator::unary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
@@ -142,7 +141,7 @@ Val Evaluator::binary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
     Val joined = Val::list(std::move(a.items));
     report_.spend(joined.extent);
     if (joined.extent <= kMaxListExtent) return joined;
-    return report_.limit(frame, e.span, "a list grows beyond all bounds");
+    return report_.limit(frame, e.span, "a list has too many items");
   }
   return report_.fail(frame, error(Code::wrong_kind, e.span, "`{0}` does not take {1} and {2}",
                                    ast::spelling(e.op), report_.describe(a), report_.describe(b)));
@@ -160,7 +159,7 @@ bool Evaluator::bool_operand(Frame& frame, Op op, ast::ExprId side, const Val& v
   if (v.is(Val::Kind::Const) && v.value.is(Value::Kind::Bool)) return true;
   if (v.is(Val::Kind::Tensor) && nodes_.type(v.node).dtype == DType::Bool) return true;
   Code code = v.is(Val::Kind::Tensor) ? Code::dtype_mismatch : Code::wrong_kind;
-  report_.fail(frame, error(code, frame.ast[side].span, "`{0}` needs bools, got {1}",
+  report_.fail(frame, error(code, frame.ast[side].span, "`{0}` requires bools, got {1}",
                             ast::spelling(op), report_.describe(v)));
   return false;
 }

@@ -39,7 +39,7 @@ private:
     const TensorType& type = nodes_.type(loss);
     if (is_float(type.dtype) && type.elements() == 1) return loss;
     report_.fail(frame_, error(Code::wrong_kind, e_.span,
-                               "`grad` needs a loss of one float, got {0}", type.text())
+                               "`grad` requires a loss of one float, got {0}", type.text())
                              .suggest(is_float(type.dtype) ? sum_of(type) : ""));
     return {};
   }
@@ -48,7 +48,7 @@ private:
     std::string axes;
     for (int64_t axis = 0; axis < type.rank(); ++axis)
       axes += (axis ? ", " : "") + std::to_string(axis);
-    return "a mean or sum of its elements: reduce_mean(loss, axes = [" + axes + "])";
+    return "take the mean or sum of its elements: reduce_mean(loss, axes = [" + axes + "])";
   }
 
   /// Collects one tensor, or a list or tuple of them. Literals are not variables.
@@ -61,8 +61,8 @@ private:
       if (!fits) {
         report_.fail(frame_,
                      error(Code::wrong_kind, e_.span,
-                           "`{0}` of `grad` is a tensor of floats or a list of them, got {1}", what,
-                           report_.describe(item)));
+                           "`{0}` of `grad` must be a tensor of floats or a list of them, got {1}",
+                           what, report_.describe(item)));
         return false;
       }
       out.push_back(item.node);
@@ -99,12 +99,12 @@ private:
     }
     Diagnostic d = error(Code::no_gradient, e_.span, "{0} has no gradient: {1}",
                          step_text(why.way.back()), why.why)
-                       .note("from the loss down: " + way)
-                       .suggest("what is to be taken for given is named: constant = …");
+                       .note("path from the loss: " + way)
+                       .suggest("name a value to treat as a constant: constant = …");
     const Binding* nearest = nullptr; // to the operator
     for (auto at = why.way.rbegin(); at != why.way.rend() && !nearest; ++at)
       nearest = binding_of(*at);
-    if (nearest) d.labels.push_back({nearest->span, "the way to it goes through this"});
+    if (nearest) d.labels.push_back({nearest->span, "the path goes through this value"});
     return report_.fail(frame_, std::move(d));
   }
 

@@ -30,8 +30,8 @@ bool Instantiation::apply_settings(Frame& frame, const ModelSettings& settings) 
       Diagnostic d = error(Code::unknown_argument, "the model `{0}` has no parameter `{1}`",
                            frame.decl.name.text, name);
       d.help = !near.empty()   ? llvm::formatv("did you mean `{0}`?", near).str()
-               : names.empty() ? "it has none"
-                               : "it has: " + llvm::join(names, ", ");
+               : names.empty() ? "it has no parameters"
+                               : "its parameters are: " + llvm::join(names, ", ");
       return report_.fail(frame, std::move(d)), false;
     }
     Val val = Val::of(value);
@@ -41,8 +41,9 @@ bool Instantiation::apply_settings(Frame& frame, const ModelSettings& settings) 
     kind.lists = free.lookup(name) == BoundName::Kind::Shape;
     if (param != params.end()) kind = param_kind(frame.ast, frame.ast[param->second->type]);
     if (!convert(val, kind)) {
-      report_.fail(frame, error(Code::wrong_kind, "the parameter `{0}` is of kind {1}, got {2}",
-                                name, kind_name(kind), report_.describe(val)));
+      report_.fail(frame,
+                   error(Code::wrong_kind, "the parameter `{0}` must be of kind {1}, got {2}", name,
+                         kind_name(kind), report_.describe(val)));
       return false;
     }
     frame.bind(*known, std::move(val), Bound::Parameter, frame.decl.name.span);
@@ -61,7 +62,7 @@ bool Instantiation::names_bound(Frame& frame) {
                          : shape ? "shape"
                                  : "dimension",
                          name);
-    d.help = llvm::formatv("give it one: --set {0}={1}, or a default: {0}: {2}", name,
+    d.help = llvm::formatv("set it with --set {0}={1}, or give it a default: {0}: {2}", name,
                            dtype   ? "f32"
                            : shape ? "[1]"
                                    : "1",
@@ -149,10 +150,10 @@ void Instantiation::updates(Frame& frame) {
   for (const Nodes::Update& update : nodes_.updates()) {
     const std::string& path = graph_.attr(update.weight, 0).text;
     if (taken.contains(path)) {
-      report_.fail(frame,
-                   error(Code::duplicate_weight, frame.decl.name.span,
-                         "`{0}` is an input or result of `{1}`, and a weight that it updates", path,
-                         frame.decl.name.text));
+      report_.fail(
+          frame, error(Code::duplicate_weight, frame.decl.name.span,
+                       "`{0}` names both an input or result of `{1}` and a weight that it updates",
+                       path, frame.decl.name.text));
       return;
     }
     graph_.add_output(path, update.value);
@@ -166,7 +167,7 @@ bool Instantiation::parameters_bound(Frame& frame) {
     if (is_tensor(frame.ast, param) || param.default_value || frame.find(param.name.text)) continue;
     report_.fail(frame, error(Code::missing_argument, param.span,
                               "the parameter `{0}` of the model has no value", param.name.text)
-                            .suggest(llvm::formatv("give it one: --set {0}=…", param.name.text)));
+                            .suggest(llvm::formatv("set it with --set {0}=…", param.name.text)));
     return false;
   }
   return true;

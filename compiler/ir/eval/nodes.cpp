@@ -154,15 +154,15 @@ bool Nodes::fits(const Frame& frame, double value, DType dtype, Span span) {
   std::string why;
   bool whole = std::isfinite(value) && value == std::floor(value);
   if (dtype == DType::Bool && value != 0 && value != 1)
-    why = "a bool is true or false";
+    why = "a bool must be true or false";
   else if ((dtype == DType::I32 || dtype == DType::I64) && !whole)
-    why = "an integer is needed";
+    why = "expected an integer";
   else if (dtype == DType::I32 && (value < -2147483648.0 || value > 2147483647.0))
     why = "it does not fit 32 bits";
   else if (dtype == DType::I64 && std::fabs(value) > 9007199254740992.0)
-    why = "a float is exact up to 2 ** 53: write an integer";
+    why = "floats are exact only up to 2 ** 53: write an integer";
   if (why.empty()) return true;
-  report_.fail(frame, error(Code::dtype_mismatch, span, "{0} is no {1}",
+  report_.fail(frame, error(Code::dtype_mismatch, span, "{0} is not a value of {1}",
                             whole && std::fabs(value) < 0x1p62
                                 ? std::to_string(static_cast<long long>(value))
                                 : Value::of_float(value).text_form(),
@@ -189,9 +189,9 @@ bool Nodes::tensor(const Frame& frame, const Val& val, Span span, NodeId& out, D
   if (val.is(Val::Kind::Tensor) && val.weak) return weak_tensor(frame, val.node, span, out, want);
   if (val.is(Val::Kind::Tensor)) return out = val.node, true;
   if (is_scalar(val) || val.is(Val::Kind::List)) return literal(frame, val, span, out, want);
-  std::string help = val.is(Val::Kind::Tuple) ? "take it apart: let (a, b) = …" : "";
+  std::string help = val.is(Val::Kind::Tuple) ? "unpack the tuple: let (a, b) = …" : "";
   report_.fail(frame,
-               error(Code::wrong_kind, span, "a tensor is needed, got {0}", report_.describe(val))
+               error(Code::wrong_kind, span, "expected a tensor, got {0}", report_.describe(val))
                    .suggest(std::move(help)));
   return false;
 }
@@ -201,9 +201,11 @@ bool Nodes::literal(const Frame& frame, const Val& val, Span span, NodeId& out, 
   std::vector<const Val*> elements;
   if (!elements_of(val, shape, elements)) {
     report_.fail(
-        frame, error(Code::wrong_kind, span, "{0} is no literal of a tensor", report_.describe(val))
-                   .suggest("rows of equal length, of numbers only; tensors are joined with "
-                            "`concat([a, b], axis = 0)`"));
+        frame,
+        error(Code::wrong_kind, span, "{0} is not a tensor literal", report_.describe(val))
+            .suggest(
+                "a tensor literal has rows of equal length, of numbers only; join tensors with "
+                "`concat([a, b], axis = 0)`"));
     return false;
   }
   bool bools = llvm::all_of(elements, [](const Val* v) { return is_bool(*v); });
@@ -220,8 +222,8 @@ bool Nodes::literal(const Frame& frame, const Val& val, Span span, NodeId& out, 
   values.reserve(elements.size());
   for (const Val* v : elements) {
     if (is_bool(*v) != (dtype == DType::Bool)) {
-      report_.fail(frame, error(Code::dtype_mismatch, span, "{0} is no {1}", report_.describe(*v),
-                                dtype_name(dtype)));
+      report_.fail(frame, error(Code::dtype_mismatch, span, "{0} is not a value of {1}",
+                                report_.describe(*v), dtype_name(dtype)));
       return false;
     }
     values.push_back(number_of(*v));

@@ -43,13 +43,13 @@ bool OpCall::complete() {
   for (size_t i = 0; i < operands_.size() && !info_.variadic(); ++i)
     if (!info_.operands()[i].optional && operands_[i].val.is(Val::Kind::Unit)) {
       report_.fail(frame_,
-                   error(Code::missing_argument, e_.callee.span, "`{0}` needs the operand `{1}`",
+                   error(Code::missing_argument, e_.callee.span, "`{0}` requires the operand `{1}`",
                          e_.callee.text, info_.operands()[i].name));
       return false;
     }
   if (!info_.variadic() || !operands_.empty()) return true;
   report_.fail(frame_, error(Code::missing_argument, e_.callee.span,
-                             "`{0}` needs one operand or more", e_.callee.text));
+                             "`{0}` requires at least one operand", e_.callee.text));
   return false;
 }
 
@@ -129,7 +129,7 @@ bool OpCall::place_positional(const ast::Arg& arg, Val val) {
     }
   }
   if (next_attr_ < info_.attrs().size()) return set_attribute(next_attr_++, arg, val);
-  report_.fail(frame_, error(Code::too_many_arguments, arg.span, "`{0}` takes no further argument",
+  report_.fail(frame_, error(Code::too_many_arguments, arg.span, "`{0}` has too many arguments",
                              e_.callee.text));
   return false;
 }
@@ -155,7 +155,7 @@ bool OpCall::set_attribute(size_t slot, const ast::Arg& arg, const Val& given) {
     attrs_[slot] = val.value;
   if (attrs_[slot]) return true;
   Code code = val.is(Val::Kind::Tensor) ? Code::not_constant : Code::bad_attribute;
-  report_.fail(frame_, error(code, arg.span, "`{0}` of `{1}` is a compile-time value, got {2}",
+  report_.fail(frame_, error(code, arg.span, "`{0}` of `{1}` must be a compile-time value, got {2}",
                              attr.name, info_.name, report_.describe(val)));
   return false;
 }
@@ -174,7 +174,7 @@ bool OpCall::finish_attributes(const Operands& operands) {
       continue;
     }
     report_.fail(frame_, error(Code::missing_argument, e_.callee.span,
-                               "`{0}` needs the argument `{1}`", e_.callee.text, attr.name));
+                               "`{0}` requires the argument `{1}`", e_.callee.text, attr.name));
     return false;
   }
   return true;

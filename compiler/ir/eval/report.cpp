@@ -84,8 +84,8 @@ Val Report::fail(const Frame& frame, Diagnostic d) {
 
 Val Report::limit(const Frame& frame, Span span, std::string what) {
   fail(frame, error(Code::endless_recursion, span, "{0}", what)
-                  .suggest("calls and loops are unfolded at compile time and must end there: "
-                           "recursion by an `if`, loops by a short range"));
+                  .suggest("calls and loops are unfolded at compile time and must end: end a "
+                           "recursion with an `if`, and give loops a short range"));
   stopped_ = true;
   return {};
 }
@@ -238,7 +238,7 @@ std::string Report::swap_help(const Frame& frame, ast::ExprId site, OpKind op,
   if (!infer(graph_.symbols(), op, attrs, types, result)) return {};
   std::string a = written(frame, operands[0].expr), b = written(frame, operands[1].expr);
   bool call = frame.ast[site].kind == ast::ExprKind::Call;
-  return llvm::formatv("the operands fit the other way round: {0}",
+  return llvm::formatv("the operands fit in the opposite order: {0}",
                        call ? std::string(info.name) + "(" + b + ", " + a + ")"
                             : b + " " + ast::spelling(frame.ast[site].op).str() + " " + a);
 }

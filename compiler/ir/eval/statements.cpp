@@ -36,7 +36,7 @@ Val Statements::statement(Frame& frame, const ast::Stmt& s) {
     Val value = expressions_.expression(frame, s.value);
     if (value.is(Val::Kind::Unit))
       value = report_.fail(frame,
-                           error(Code::wrong_kind, frame.ast[s.value].span, "this gives no value"));
+                           error(Code::wrong_kind, frame.ast[s.value].span, "this has no value"));
     destructure(frame, s, std::move(value));
     break;
   }
@@ -54,8 +54,8 @@ void Statements::destructure(Frame& frame, const ast::Stmt& s, Val value) {
                 value.items.size() == targets.size();
     if (!fits) {
       Span span = s.value ? frame.ast[s.value].span : s.span;
-      value = report_.fail(frame, error(Code::wrong_kind, span, "{0} names for {1}", targets.size(),
-                                        report_.describe(value)));
+      value = report_.fail(frame, error(Code::wrong_kind, span, "got {0} names for {1}",
+                                        targets.size(), report_.describe(value)));
     }
   }
   bool poison = value.poison();
@@ -98,9 +98,8 @@ void Statements::loop(Frame& frame, const ast::Stmt& s) {
   Val list = expressions_.expression(frame, s.value);
   if (list.poison()) return;
   if (!list.is(Val::Kind::List) && !list.is(Val::Kind::Tuple)) {
-    report_.fail(frame,
-                 error(Code::wrong_kind, over.span, "`for` runs through a range or a list, not {0}",
-                       report_.describe(list)));
+    report_.fail(frame, error(Code::wrong_kind, over.span,
+                              "`for` requires a range or a list, not {0}", report_.describe(list)));
     return;
   }
   for (size_t i = 0; i < list.items.size() && report_.step(frame, s.span); ++i)
@@ -132,7 +131,7 @@ std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
     Val v = expressions_.expression(frame, number.value);
     if (v.poison()) return {};
     if (!v.is(Val::Kind::Const) || !is_number(v.value)) {
-      report_.fail(frame, error(Code::wrong_kind, number.span, "`{0}` takes numbers, got {1}",
+      report_.fail(frame, error(Code::wrong_kind, number.span, "`{0}` requires numbers, got {1}",
                                 init.callee.text, report_.describe(v)));
       return {};
     }
@@ -146,9 +145,10 @@ std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
 bool Statements::fits_init(Frame& frame, const ast::Stmt& s, const TensorType& type,
                            llvm::StringRef init) {
   if (!init.startswith("orthogonal(") || type.shape.size() >= 2) return true;
-  report_.fail(frame, error(Code::bad_attribute, frame.ast[init_of(frame, s)->value].span,
-                            "`orthogonal` needs a weight of two axes or more, got {0}", type.text())
-                          .suggest("`normal(s)`, `uniform(a, b)`, `zeros` or `ones`"));
+  report_.fail(frame,
+               error(Code::bad_attribute, frame.ast[init_of(frame, s)->value].span,
+                     "`orthogonal` requires a weight with two or more axes, got {0}", type.text())
+                   .suggest("use `normal(s)`, `uniform(a, b)`, `zeros` or `ones`"));
   return false;
 }
 
@@ -159,8 +159,9 @@ bool Statements::weight_trained(Frame& frame, const ast::Stmt& s) {
   if (!arg) return true;
   Val trained = expressions_.expression(frame, arg->value);
   if (!trained.constant(Value::Kind::Bool) && !trained.poison())
-    report_.fail(frame, error(Code::wrong_kind, arg->span, "`trained` is true or false, got {0}",
-                              report_.describe(trained)));
+    report_.fail(frame,
+                 error(Code::wrong_kind, arg->span, "`trained` must be true or false, got {0}",
+                       report_.describe(trained)));
   return !trained.constant(Value::Kind::Bool) || trained.value.number != 0;
 }
 
@@ -174,8 +175,9 @@ std::optional<std::string> Statements::weight_path(Frame& frame, const ast::Stmt
   Val path = expressions_.expression(frame, args[0].value);
   if (path.poison()) return std::nullopt;
   if (path.is(Val::Kind::Const) && path.value.is(Value::Kind::String)) return path.value.text;
-  report_.fail(frame, error(Code::wrong_kind, args[0].span,
-                            "the path of a weight is a string, not {0}", report_.describe(path)));
+  report_.fail(frame,
+               error(Code::wrong_kind, args[0].span,
+                     "the path of a weight must be a string, not {0}", report_.describe(path)));
   return std::nullopt;
 }
 
@@ -192,15 +194,15 @@ void Statements::weight(Frame& frame, const ast::Stmt& s) {
     Diagnostic d =
         error(Code::duplicate_weight, name.span, "two weights have the path `{0}`", path);
     bool same_place = first->span == name.span;
-    d.label = same_place ? "both are made here" : "this one";
-    if (!same_place) d.labels.push_back({first->span, "and this one"});
+    d.label = same_place ? "both are declared here" : "one is declared here";
+    if (!same_place) d.labels.push_back({first->span, "the other is declared here"});
     if (!first->chain.empty()) d.notes.push_back("the first " + first->chain);
     d.help = "give each call a name: f(…) as name";
     report_.fail(frame, std::move(d));
   } else if (types_.tensor_type(frame, s.type, type)) {
     if (llvm::is_contained(type.shape, 0))
       report_.fail(frame, error(Code::dimension_mismatch, frame.ast[s.type].span,
-                                "a weight has elements, got {0}", type.text()));
+                                "a weight must have elements, got {0}", type.text()));
     else if (fits_init(frame, s, type, init))
       val = Val::of(nodes_.graph().weight(path, type, init));
     if (val.is(Val::Kind::Tensor) && !weight_trained(frame, s))

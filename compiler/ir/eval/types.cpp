@@ -81,7 +81,7 @@ bool Types::tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out) {
   std::optional<DType> dtype = dtype_of(frame, written);
   out = {dtype.value_or(DType::F32), {}};
   if (!dtype) {
-    report_.fail(frame, error(Code::wrong_kind, written.name.span, "`{0}` is no dtype here",
+    report_.fail(frame, error(Code::wrong_kind, written.name.span, "`{0}` is not a dtype here",
                               written.name.text));
     return false;
   }
@@ -94,7 +94,7 @@ bool Types::tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out) {
                  error(Code::overflow, written.span, "{0} has too many elements", out.text()));
   else
     report_.fail(frame, error(Code::shape_mismatch, written.span,
-                              "a rank of {0} is over the limit of {1}", out.rank(), kMaxRank));
+                              "a rank of {0} exceeds the limit of {1}", out.rank(), kMaxRank));
   return false;
 }
 
@@ -105,7 +105,7 @@ Val Types::result(Frame& frame, Val val) {
   if (val.is(Val::Kind::Unit))
     return report_.fail(frame,
                         error(Code::result_mismatch, at, "`{0}` has no value", frame.decl.name.text)
-                            .suggest("its last line must be the expression that it gives"));
+                            .suggest("its last line must be an expression, its value"));
   if (wanted.empty()) return val;
   if (wanted.size() == 1)
     return result_matches(frame, wanted[0], wanted[0].type, val, at) ? std::move(val) : Val{};

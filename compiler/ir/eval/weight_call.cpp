@@ -57,9 +57,9 @@ private:
   bool is_weight(const Val& val) {
     if (val.is(Val::Kind::Tensor) && nodes_.graph().node(val.node).op == OpKind::Weight)
       return true;
-    report_.fail(frame_, error(Code::wrong_kind, e_.span, "`{0}` needs a weight, got {1}",
+    report_.fail(frame_, error(Code::wrong_kind, e_.span, "`{0}` requires a weight, got {1}",
                                e_.callee.text, report_.describe(val))
-                             .suggest("a weight is declared: param w: f32[4, 3]"));
+                             .suggest("declare a weight with param w: f32[4, 3]"));
     return false;
   }
 

@@ -6,12 +6,10 @@ namespace tg::grad {
 
 void nothing(Reverse&) {}
 
-void no_extern(Reverse& r) {
-  r.refuse("another library computes it, and says nothing of its gradient");
-}
+void no_extern(Reverse& r) { r.refuse("another library computes it, and its gradient is unknown"); }
 
 void no_winograd(Reverse& r) {
-  r.refuse("it is made by rules of the optimiser: take the gradient of the convolution");
+  r.refuse("the optimiser creates this operator: take the gradient of the convolution");
 }
 
 Rule rule_of(OpKind op) {

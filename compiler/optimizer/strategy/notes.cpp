@@ -19,7 +19,7 @@ void note_cut_extractions(size_t count, OptimizeReport& report) {
   report.cut_extractions = count;
   if (count > 0)
     report.notes.push_back(
-        llvm::formatv("{0} extraction{1} ended by the clock", count, count == 1 ? "" : "s"));
+        llvm::formatv("{0} extraction{1} stopped by the time limit", count, count == 1 ? "" : "s"));
 }
 
 Result<Derivation> explain_moves(const Graph& source, const LocalMove* last,

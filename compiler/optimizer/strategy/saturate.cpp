@@ -15,8 +15,8 @@ void note_joint_rules(const SaturateReport& explored, const SaturateOptions& opt
     if (rules[i].multi() && explored.rules[i].matches > 0) {
       int n = options.multi_iterations;
       report.notes.push_back(
-          llvm::formatv("saturated, but for rules of several patterns: they ran "
-                        "in the first {0} alone (--multi-iterations)",
+          llvm::formatv("saturated, except for multi-pattern rules: they ran only "
+                        "in the first {0} (--multi-iterations)",
                         n == 1 ? "iteration" : llvm::formatv("{0} iterations", n).str()));
       return;
     }

@@ -45,7 +45,7 @@ std::nullopt_t RuleCalls::unknown_operator(const ast::Expr& call) {
   llvm::StringRef near = near_miss(call.callee.text, operator_names());
   d.help = idiom_of_function(call.callee.text);
   if (d.help.empty())
-    d.help = near.empty() ? "rules are of operators, which `tg ops` lists"
+    d.help = near.empty() ? "rules consist of operators, which `tg ops` lists"
                           : llvm::formatv("did you mean `{0}`?", near).str();
   return errors_.fail(std::move(d));
 }
@@ -66,7 +66,7 @@ bool RuleCalls::read_arguments(RuleCall& call, const ast::Expr& e) {
   size_t needed = 0;
   for (const OperandInfo& operand : info.operands()) needed += !operand.optional;
   if (call.operands.size() >= needed) return true;
-  errors_.fail(error(Code::missing_argument, e.span, "`{0}` needs its operand `{1}`", info.name,
+  errors_.fail(error(Code::missing_argument, e.span, "`{0}` requires the operand `{1}`", info.name,
                      info.operands()[call.operands.size()].name));
   return false;
 }
@@ -77,7 +77,7 @@ bool RuleCalls::read_variadic(RuleCall& call, const ast::Arg& arg) {
   if (list.kind != ast::ExprKind::List || list.items.empty()) {
     errors_.fail(
         error(Code::wrong_kind, arg.span, "`{0}` takes a list of operands", op_info(call.op).name)
-            .suggest("write them as [a, b]"));
+            .suggest("write the operands as [a, b]"));
     return false;
   }
   for (ast::ExprId item : tree_[list.items]) call.operands.push_back(item);
@@ -90,7 +90,7 @@ bool RuleCalls::read_positional(RuleCall& call, size_t position, const ast::Arg&
   for (const OperandInfo& operand : info.operands()) required += !operand.optional;
   if (arg.kind == ast::ArgKind::Spread) {
     errors_.fail(
-        error(Code::not_yet, arg.span, "`...` stands only in a rule on pointwise operators"));
+        error(Code::not_yet, arg.span, "`...` is only allowed in a rule on pointwise operators"));
     return false;
   }
   if (info.variadic() && position == 0) return read_variadic(call, arg);
@@ -143,7 +143,7 @@ std::nullopt_t RuleCalls::unknown_argument(const RuleCall& call, const ast::Arg&
   idiom_of_argument(name).split(meant, ' ', -1, /*KeepEmpty=*/false);
   const auto* idiom = llvm::find_if(meant, [&](auto m) { return llvm::is_contained(known, m); });
   if (idiom != meant.end())
-    d.help = llvm::formatv("it is called `{0}` here", *idiom);
+    d.help = llvm::formatv("Tangram calls it `{0}`", *idiom);
   else if (!near.empty())
     d.help = llvm::formatv("did you mean `{0}`?", near).str();
   else
@@ -153,7 +153,7 @@ std::nullopt_t RuleCalls::unknown_argument(const RuleCall& call, const ast::Arg&
 
 std::nullopt_t RuleCalls::lacks_attribute(const RuleCall& call, const AttrInfo& attr) {
   return errors_.fail(error(Code::missing_argument, tree_[call.expr].span,
-                            "`{0}` needs its attribute `{1}`", op_info(call.op).name, attr.name)
+                            "`{0}` requires the attribute `{1}`", op_info(call.op).name, attr.name)
                           .suggest("in a rule it takes " + parameters_text(call.op)));
 }
 

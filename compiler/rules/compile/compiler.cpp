@@ -27,7 +27,7 @@ bool RuleCompiler::sides_agree() {
   if (left == right) return true;
   if (reversed_) std::swap(left, right); // as written
   errors_.fail(error(Code::rule_arity, decl_.arrow_span,
-                     "the left side has {0} result{1}, the right side {2}", left,
+                     "the left side has {0} result{1}, but the right side has {2}", left,
                      left == 1 ? "" : "s", right));
   return false;
 }

@@ -150,7 +150,7 @@ std::optional<ExprIndex> RuleDraft::last_two_swapped(TermId operand, Span at) {
   if (!rank)
     return errors_.fail(
         error(Code::rule_pattern, at,
-              "the rank here is not known: `transpose` needs its attribute `perm`"));
+              "the rank is unknown here: `transpose` requires the attribute `perm`"));
   ExprIndex last = exprs_.op(Kind::Sub, {*rank, exprs_.integer(1)});
   ExprIndex before = exprs_.op(Kind::Sub, {*rank, exprs_.integer(2)});
   ExprIndex stay = exprs_.op(Kind::Range, {exprs_.integer(0), before});

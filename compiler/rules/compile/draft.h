@@ -49,7 +49,8 @@ public:
     if (!failed_) {
       if (Span call = call_behind(tree_, rule_, d.span); call.valid())
         d.labels.push_back({call, "called here"});
-      if (reversed_) d.notes.push_back("the rule is two-way; this is its direction right to left");
+      if (reversed_)
+        d.notes.push_back("the rule is two-way; this is its direction from right to left");
       sink_.report(std::move(d));
     }
     return give_up();

@@ -39,7 +39,7 @@ bool LeftSide::lower(ast::List<ast::ExprId> sides) {
   for (TermId root : terms) {
     if (draft_.term(root).kind != Term::Kind::ClassVar) continue;
     errors_.fail(error(Code::rule_pattern, tree_[tree_[sides][0]].span,
-                       "a side that is matched must be an operator, not a bare variable"));
+                       "the matched side must be an operator, not a bare variable"));
     return false;
   }
   return true;
@@ -67,7 +67,7 @@ std::optional<TermId> LeftSide::tensor(ast::ExprId id) {
   if (!names_.is_tensor(id)) return number(id);
   if (names_.operator_of(e) == OpKind::Split)
     return errors_.fail(
-        error(Code::rule_pattern, e.span, "a split within a pattern has several results")
+        error(Code::rule_pattern, e.span, "a split inside a pattern has several results")
             .suggest("match its pieces with slice"));
   if (e.kind == ast::ExprKind::Call && e.callee.text == "full") return named_number(id);
   if (e.kind == ast::ExprKind::Index) return places_.index(id);
@@ -89,7 +89,7 @@ std::optional<TermId> LeftSide::number(ast::ExprId id) {
     return draft_.constant(draft_.equal_to(exprs_.op(Kind::Floats, {*at}), values));
   return errors_.fail(
       error(Code::rule_pattern, tree_[id].span, "{0}",
-            number ? "a pattern can hold tensors and numbers only" : "this has no value"));
+            number ? "a pattern can contain only tensors and numbers" : "this has no value"));
 }
 
 /// `full([], eps)`: matches any constant of one number and binds `eps` to it.
@@ -100,7 +100,7 @@ std::optional<TermId> LeftSide::named_number(ast::ExprId id) {
                 tree_[tree_[args[0].value].items].empty();
   if (!scalar)
     return errors_.fail(error(Code::rule_pattern, e.span,
-                              "a pattern takes a constant as `full([], name)`: of one number"));
+                              "a pattern matches a constant of one number as `full([], name)`"));
   uint32_t values = draft_.new_value("number", AttrKind::floats);
   ExprIndex number = exprs_.op(Kind::Index, {exprs_.variable(values), exprs_.integer(0)});
   if (!names_.take(args[1].value, number)) {
@@ -227,12 +227,12 @@ std::optional<TermAttr> LeftSide::literal(const RuleCall& call, size_t slot, con
   if (!any_negative(*v)) return TermAttr::of(std::move(*v));
   if (!axes) // -1 in a reshape, a slice from the end: graphs contain neither
     return errors_.fail(error(Code::bad_attribute, span,
-                              "`{0}` = {1} matches nothing: write its value", info.name,
+                              "`{0}` = {1} never matches: write its actual value", info.name,
                               v->text_form()));
   std::optional<ExprIndex> rank = draft_.types().rank(operands[0]);
   if (!rank)
     return errors_.fail(
-        error(Code::rule_pattern, span, "the rank here is not known: count from the front"));
+        error(Code::rule_pattern, span, "the rank is unknown here: count axes from the front"));
   auto from_front = [&](int64_t n) {
     if (n >= 0) return exprs_.literal(Value::of_int(n));
     return exprs_.op(Kind::Sub, {*rank, exprs_.literal(Value::of_int(-n))});
@@ -276,8 +276,8 @@ bool LeftSide::split(ast::ExprId id, Terms& out) {
   if (!call) return false;
   ast::ExprId sizes = call->attrs[1];
   if (!sizes.valid() || tree_[sizes].kind != ast::ExprKind::List) {
-    errors_.fail(error(Code::rule_pattern, tree_[id].span,
-                       "a split that is matched needs its list of sizes"));
+    errors_.fail(
+        error(Code::rule_pattern, tree_[id].span, "a matched split requires its list of sizes"));
     return false;
   }
   std::optional<TermId> whole = tensor(call->operands[0]);

@@ -155,8 +155,8 @@ RuleNames::Meaning* RuleNames::tensor(ast::ExprId id) {
     meaning->number = draft_.new_class(e.text.str());
   }
   if (meaning->kind != Meaning::Kind::Class) {
-    errors_.fail(error(Code::wrong_kind, e.span, "`{0}` is no tensor", e.text)
-                     .mark("a tensor is needed here"));
+    errors_.fail(
+        error(Code::wrong_kind, e.span, "`{0}` is not a tensor", e.text).mark("expected a tensor"));
     return nullptr;
   }
   return meaning;
@@ -173,7 +173,7 @@ RuleNames::Meaning* RuleNames::attribute(ast::ExprId id) {
   }
   if (meaning->kind == Meaning::Kind::Class)
     errors_.fail(error(Code::wrong_kind, e.span, "`{0}` is a tensor", e.text)
-                     .mark("a compile-time value is needed here"));
+                     .mark("expected a compile-time value"));
   return meaning;
 }
 
@@ -202,8 +202,9 @@ bool RuleNames::check_bound(bool reversed) {
               reversed ? "right" : "left", decl_.name.text)
             .mark("used here")
             .at(param.name.span, "declared here")
-            .suggest("operands and attributes of operators bind it; functions of compile-time "
-                     "values, such as `min` and `abs`, only read it"));
+            .suggest(
+                "an operand or attribute of an operator can bind it; functions of compile-time "
+                "values, such as `min` and `abs`, only read it"));
     return false;
   }
   return true;

@@ -23,14 +23,14 @@ std::optional<TermId> RulePlaces::index(ast::ExprId id) {
   for (int64_t i = 0; i < count; ++i) {
     const ast::Slice place = slices[static_cast<size_t>(i)];
     if (place.ellipsis && ++ellipses > 1)
-      return errors_.fail(error(Code::wrong_kind, e.span, "`...` stands once in an index"));
+      return errors_.fail(error(Code::wrong_kind, e.span, "`...` can occur only once in an index"));
     if (place.ellipsis) continue;
     int64_t axis = ellipses ? i - count : i;
     bool indices = !place.range && (names_.is_tensor(place.begin) ||
                                     tree_[place.begin].kind == ast::ExprKind::List);
     if (indices && (!dropped.empty() || count != 1 + ellipses))
       return errors_.fail(error(Code::rule_pattern, place.span,
-                                "in a rule, an index that is a tensor stands alone: x[ids]"));
+                                "in a rule, a tensor must be the only index: x[ids]"));
     if (indices) return gathered(id, *x, axis);
     if (place.range && !place.begin && !place.end && !place.step) continue;
     ranges |= place.range;
@@ -47,7 +47,7 @@ std::optional<ExprIndex> RulePlaces::axis_of(ast::ExprId id, TermId x, int64_t a
   std::optional<ExprIndex> rank = draft_.types().rank(x);
   if (rank) return exprs_.op(Kind::Sub, {*rank, exprs_.integer(-axis)});
   return errors_.fail(error(Code::rule_pattern, tree_[id].span,
-                            "the rank here is not known: count axes from the front"));
+                            "the rank is unknown here: count axes from the front"));
 }
 
 /// Lowers a slice: a range, or the position of a single index.
@@ -58,8 +58,8 @@ std::optional<TermId> RulePlaces::piece(ast::ExprId id, TermId x, int64_t axis,
     if (!step) return std::nullopt;
     if (exprs_.folded_int(*step) != 1)
       return errors_.fail(error(Code::rule_pattern, place.span,
-                                "a step in a rule: whether the last one is whole "
-                                "depends on the size")
+                                "a slice in a rule cannot have a step, since its size "
+                                "depends on the size of the axis")
                               .suggest("write it with reshape and slice"));
   }
   std::optional<ExprIndex> at = axis_of(id, x, axis);
@@ -89,7 +89,7 @@ std::optional<ExprIndex> RulePlaces::bound(ast::ExprId id, TermId x, int64_t axi
   std::optional<ExprIndex> shape = draft_.types().shape(x);
   if (!shape)
     return errors_.fail(error(Code::rule_pattern, tree_[id].span,
-                              "the size here is not known: write both bounds, counted "
+                              "the size is unknown here: write both bounds, counted "
                               "from the front"));
   ExprIndex size = exprs_.op(Kind::Index, {*shape, exprs_.integer(axis)});
   return number ? exprs_.op(Kind::Add, {size, *number}) : size;
@@ -101,8 +101,9 @@ std::optional<TermId> RulePlaces::without_axes(ast::ExprId id, TermId x, TermId 
                                                llvm::ArrayRef<int64_t> axes) {
   std::optional<ExprIndex> shape = draft_.types().shape(shaped);
   if (!shape)
-    return errors_.fail(error(Code::rule_pattern, tree_[id].span,
-                              "the shape here is not known: name what is indexed as a parameter"));
+    return errors_.fail(
+        error(Code::rule_pattern, tree_[id].span,
+              "the shape is unknown here: make the indexed tensor a parameter of the rule"));
   int64_t gone = 0; // from the end
   for (int64_t axis : llvm::reverse(axes)) {
     ExprIndex size = exprs_.op(Kind::Len, {*shape}), place = exprs_.integer(axis);
@@ -138,7 +139,7 @@ std::optional<TermId> RulePlaces::index_operand(ast::ExprId id) {
   std::optional<Value> ints = exprs_.folded(*list);
   if (!ints || !ints->is(Value::Kind::Ints) || ints->ints.empty())
     return errors_.fail(error(Code::rule_pattern, tree_[id].span,
-                              "an index in a rule is a tensor, or a list of numbers"));
+                              "an index in a rule must be a tensor or a list of numbers"));
   Term term = Term::of(OpKind::Constant, {});
   TensorType type{DType::I64, {static_cast<int64_t>(ints->ints.size())}};
   for (Value value : {normal_numbers(*ints, DType::I64), Value::of_type(type)})
@@ -160,9 +161,9 @@ std::optional<TermId> RulePlaces::floor_division(ast::ExprId id) {
   if (!like) like = draft_.types().dtype_like(*y);
   if (!like)
     return errors_.fail(error(Code::rule_pattern, e.span,
-                              "the dtype here is not known, and `//` means one thing "
-                              "of floats and another "
-                              "of integers"));
+                              "the dtype is unknown here, and `//` has one meaning "
+                              "for floats and another "
+                              "for integers"));
   ExprIndex floats = exprs_.of_class(Kind::IsFloat, *like);
   draft_.require(integers_ ? exprs_.op(Kind::Not, {floats}) : floats);
   TermId made = draft_.add(std::move(first));

@@ -57,7 +57,7 @@ std::optional<TermId> RightSide::tensor(ast::ExprId id) {
   if (!tensors(id, terms)) return std::nullopt;
   if (terms.size() == 1) return terms[0];
   return errors_.fail(
-      error(Code::rule_arity, tree_[id].span, "one tensor is needed here, got {0}", terms.size()));
+      error(Code::rule_arity, tree_[id].span, "expected one tensor, got {0}", terms.size()));
 }
 
 bool RightSide::name(ast::ExprId id, Terms& out) {
@@ -88,7 +88,7 @@ bool RightSide::name(ast::ExprId id, Terms& out) {
     return true;
   }
   if (static_cast<size_t>(named->part) >= terms.size()) {
-    errors_.fail(error(Code::rule_arity, named->declared, "there is no result for `{0}`: only {1}",
+    errors_.fail(error(Code::rule_arity, named->declared, "there is no result for `{0}`, only {1}",
                        e.text, terms.size()));
     return false;
   }
@@ -132,9 +132,9 @@ std::optional<TermId> RightSide::call(const RuleCall& call) {
     term.operands.push_back(*at);
   }
   if (call.rest && !rest_.has(call.op))
-    return errors_.fail(error(Code::rule_pattern, tree_[call.expr].span,
-                              "`..` has nothing to carry over: the other side has no `{0}(.., ..)`",
-                              info.name));
+    return errors_.fail(error(
+        Code::rule_pattern, tree_[call.expr].span,
+        "`..` has no attributes to carry over: the other side has no `{0}(.., ..)`", info.name));
   for (size_t i = term.operands.size(); i < info.operand_count && !info.variadic(); ++i) {
     std::optional<TermId> at = optional_operand(call, i);
     if (!at) return std::nullopt;
@@ -209,7 +209,7 @@ bool RightSide::split_sizes(const RuleCall& call, TermId whole, const TermAttr& 
       given.valid() && tree_[given].kind == ast::ExprKind::List) {
     if (tree_[given].items.size() > kMaxParts) {
       errors_.fail(error(Code::rule_pattern, tree_[given].span,
-                         "a split in a rule has at most {0} parts", kMaxParts));
+                         "a split in a rule can have at most {0} parts", kMaxParts));
       return false;
     }
     for (ast::ExprId item : tree_[tree_[given].items]) {
@@ -223,7 +223,7 @@ bool RightSide::split_sizes(const RuleCall& call, TermId whole, const TermAttr& 
                  tree_[call.parts].int_value >= 1 && tree_[call.parts].int_value <= kMaxParts;
   if (!counted || draft_.term(whole).kind != Term::Kind::ClassVar) {
     errors_.fail(error(Code::rule_pattern, tree_[call.expr].span,
-                       "a split in a rule needs `sizes` as a list, or `parts` as a "
+                       "a split in a rule requires `sizes` as a list, or `parts` as a "
                        "number and a parameter to "
                        "split"));
     return false;

@@ -73,14 +73,15 @@ std::optional<ExprIndex> RuleValues::name(ast::ExprId id, std::optional<AttrKind
   case RuleNames::Meaning::Kind::Operator: {
     llvm::StringRef name(op_info(meaning->op).name.data(), op_info(meaning->op).name.size());
     if (parse_act(name)) return exprs_.literal(Value::of_enum(name));
-    return errors_.fail(error(Code::wrong_kind, e.span, "`{0}` is no activation", name));
+    return errors_.fail(error(Code::wrong_kind, e.span, "`{0}` is not an activation", name));
   }
   case RuleNames::Meaning::Kind::Let: {
     RuleNames::LetScope guard(names_, *meaning);
     return value(meaning->let, kind);
   }
   default:
-    return errors_.fail(error(Code::wrong_kind, e.span, "`{0}` is no compile-time value", e.text));
+    return errors_.fail(
+        error(Code::wrong_kind, e.span, "`{0}` is not a compile-time value", e.text));
   }
 }
 
@@ -96,7 +97,7 @@ std::optional<ExprIndex> RuleValues::word(ast::ExprId id, std::optional<AttrKind
   if (!words.empty())
     return errors_.fail(
         error(Code::unknown_name, e.span, "unknown name `{0}`", e.text)
-            .suggest("it is a parameter of the rule, or one of " + llvm::join(words, ", ")));
+            .suggest("use a parameter of the rule, or one of " + llvm::join(words, ", ")));
   return names_.unknown(id, "not a parameter of the rule");
 }
 
@@ -126,7 +127,7 @@ std::optional<ExprIndex> RuleValues::index(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   llvm::ArrayRef<ast::Slice> places = tree_[e.slices];
   if (places.size() != 1 || places[0].ellipsis)
-    return errors_.fail(error(Code::wrong_kind, e.span, "a list is indexed by one integer"));
+    return errors_.fail(error(Code::wrong_kind, e.span, "the index of a list must be one integer"));
   const ast::Slice place = places[0];
   std::optional<ExprIndex> list = value(e.a);
   if (!list) return std::nullopt;
@@ -200,7 +201,7 @@ std::nullopt_t RuleValues::unknown_function(const ast::Expr& call) {
   names.push_back("finite");
   Diagnostic d =
       error(Code::unknown_name, call.callee.span, "unknown function `{0}`", call.callee.text);
-  d.help = "rules can ask " + llvm::join(names, ", ") + ", and compute as models do";
+  d.help = "rules can use " + llvm::join(names, ", ") + ", and the expressions of models";
   return errors_.fail(std::move(d));
 }
 
@@ -220,7 +221,8 @@ std::optional<ExprIndex> RuleValues::question(ast::ExprId id, Kind kind, size_t 
     std::optional<ast::ExprId> name = queried_parameter(arg.value, kind);
     if (!name)
       return errors_.fail(error(Code::rule_pattern, arg.span,
-                                "`{0}` asks about a parameter of the rule", e.callee.text));
+                                "the argument of `{0}` must be a parameter of the rule",
+                                e.callee.text));
     RuleNames::Meaning* meaning = names_.tensor(*name);
     if (!meaning) return std::nullopt;
     (i == 0 ? expr.variable : expr.variable2) = meaning->number;
@@ -302,7 +304,8 @@ bool RuleValues::assume_finite(const ast::Expr& call) {
   bool one = args.size() == 1 && args[0].kind == ast::ArgKind::Positional &&
              tree_[args[0].value].kind == ast::ExprKind::Name;
   if (!one) {
-    errors_.fail(error(Code::wrong_kind, call.span, "`finite` takes one tensor of the left side"));
+    errors_.fail(
+        error(Code::wrong_kind, call.span, "`finite` requires one tensor of the left side"));
     return false;
   }
   RuleNames::Meaning* meaning = names_.tensor(args[0].value);

@@ -344,10 +344,10 @@ void ClassDerivation::compare_dropped(const llvm::DenseSet<uint64_t>& left,
                                       const std::string& where) {
   if (beyond(right, left))
     weaken(Numerics::Risky,
-           "the right side multiplies by zero what may overflow or be NaN, at " + where);
+           "the right side multiplies a value that may overflow or be NaN by zero, at " + where);
   if (beyond(left, right))
     weaken(Numerics::Reassociates,
-           "the left side multiplies by zero what may overflow or be NaN, at " + where);
+           "the left side multiplies a value that may overflow or be NaN by zero, at " + where);
 }
 
 /// x == x is treated as true, which is correct except for NaN. If only one side of an exact rule
@@ -389,19 +389,19 @@ void ClassDerivation::compare(const Sides& at, size_t root) {
                               "left side has none, at " +
                                   at.where);
     if (!cut.empty() && marked_in(a.value, cut) != marked_in(b.value, cut))
-      weaken(Numerics::Lossy, "only one side cuts digits off by a cast, at " + at.where);
+      weaken(Numerics::Lossy, "only one side truncates digits by a cast, at " + at.where);
     else if (at.narrow && (beyond(narrowed(b.value, result), narrowed(a.value, result)) ||
                            cuts_more(a.value, b.value)))
-      weaken(Numerics::Lossy, "the right side alone computes in a narrower type, at " + at.where);
+      weaken(Numerics::Lossy, "only the right side computes in a narrower type, at " + at.where);
     else if (at.floats && x.plain != y.plain) // integers are equal wherever the rule holds
       weaken(Numerics::Risky,
-             "its sides are equal only by what functions or quotients are over the "
+             "its sides are equal only by identities of functions or quotients over the "
              "reals, at " +
                  at.where);
     else if (at.floats && y.size > kSlack * x.size)
       weaken(Numerics::Risky, "the right side goes through larger terms, at " + at.where);
     else if (at.floats)
-      weaken(Numerics::Reassociates, "its sides round in other places, at " + at.where);
+      weaken(Numerics::Reassociates, "its sides round at different points, at " + at.where);
   }
 }
 
@@ -416,9 +416,8 @@ ClassDerivation::Derived ClassDerivation::result() const {
   };
   for (uint32_t variable : left_reads_)
     if (!right_reads_.count(variable) && !llvm::is_contained(rule_.finite, variable))
-      risky(
-          llvm::formatv("the right side no longer reads `{0}`, which cancels over the reals alone",
-                        rule_.class_var_names[variable]));
+      risky(llvm::formatv("the right side no longer reads `{0}`, which cancels only over the reals",
+                          rule_.class_var_names[variable]));
   return derived;
 }
 
@@ -440,8 +439,8 @@ std::string class_fault(const Rule& rule, const ClassDerivation::Derived& derive
       lacking.push_back("finite(" + rule.class_var_names[variable] + ")");
   if (lacking.empty()) return "";
   return llvm::formatv(
-      "the rule is stated `{0}`, which it is only `where {1}`: its sides do not read "
-      "the same elements, and an infinity or NaN times zero is no zero",
+      "the rule is stated `{0}`, but it is so only `where {1}`: its sides do not read "
+      "the same elements, and an infinity or NaN times zero is not zero",
       stated, llvm::join(lacking, ", "));
 }
 

@@ -222,7 +222,7 @@ Attempt AdversarialInputs::special(size_t round) const {
 /// Gives one leaf ordinary values, and the others values so small that a sum with it rounds them
 /// away.
 Attempt AdversarialInputs::rounding(size_t round) const {
-  Attempt attempt{"numbers that a sum rounds away", {}};
+  Attempt attempt{"numbers that are lost to rounding in a sum", {}};
   for (size_t leaf = 0; leaf < trial_.leaves().size(); ++leaf) {
     NodeId id = trial_.leaves()[leaf];
     bool tiny = is_float(graph_.type(id).dtype) && leaf != round % (trial_.leaves().size() + 1);

@@ -166,7 +166,7 @@ std::string values_text(const Counterexample& example) {
 }
 
 std::string parts_text(const Counterexample& example) {
-  return llvm::formatv("they part at {0}: {1}", example.probe, values_text(example));
+  return llvm::formatv("they differ at {0}: {1}", example.probe, values_text(example));
 }
 
 /// Returns false if neither side is finite: whether the result is infinity or NaN then depends on
@@ -245,12 +245,13 @@ std::vector<std::string> one_sided_types(const Joined& joined) {
 
 void add_caveats(const Joined& joined, const FloatFindings& found, Equivalence& result) {
   if (!found.unreached.empty())
-    result.caveats.push_back("no inputs were found at which " + llvm::join(found.unreached, ", ") +
-                             " changes sides");
+    result.caveats.push_back("no tested inputs give both results of " +
+                             llvm::join(found.unreached, ", "));
   for (const auto* example : {&found.not_finite, &found.special, &found.jumps})
     if (*example) result.caveats.push_back(parts_text(**example));
   for (const std::string& name : one_sided_types(joined))
-    result.caveats.push_back("one of them alone rounds to " + name + ", which the check does not");
+    result.caveats.push_back("only one of them rounds to " + name +
+                             ", but the check does not round");
 }
 
 } // namespace
@@ -274,15 +275,15 @@ void decide_in_float64(const Joined& joined, const Joined& simple,
   if (found.rounded) {
     undecided(result,
               "float64 rounds too much to tell: " + parts_text(*found.rounded) +
-                  ", as rounding may make it",
+                  ", which may be due to rounding",
               "");
     result.counterexample = std::move(found.rounded);
   } else if (integers_behind(simple)) {
     undecided(result,
-              llvm::formatv("`{0}` depends on integers, of which the values that were tried say "
-                            "nothing about all others",
+              llvm::formatv("`{0}` depends on integers, and the tested values do not decide "
+                            "the others",
                             at),
-              "integers are decided where both sides are the same sums and products of the same "
+              "integers are decided if both sides are the same sums and products of the same "
               "quotients, comparisons and maxima");
   } else if (auto& doubt =
                  found.special && is_conclusive(*found.special) ? found.special : found.jumps) {

@@ -150,7 +150,7 @@ Attr Attributes::of(TermId id, size_t slot, llvm::function_ref<Tensor()> first) 
   if (a.kind == TermAttr::Kind::Variable) attr = variable(id, slot, first);
   if (attr) attr = in_normal_form(info.kind, std::move(*attr));
   if (!attr) {
-    facts_.beyond("an attribute that is not understood: " + std::string(info.name));
+    facts_.beyond("an attribute that proofs do not support: " + std::string(info.name));
     return {};
   }
   if (info.kind == AttrKind::pair || info.kind == AttrKind::pad) // required by infer()

@@ -11,7 +11,8 @@ void Facts::stop(Outcome outcome, std::string why) {
 void Facts::beyond(OpKind op) {
   const OpInfo& info = op_info(op);
   beyond("the operator " + std::string(info.name) +
-         (info.has(Trait::Rational) ? ", of which proofs know nothing" : ", no sum of products"));
+         (info.has(Trait::Rational) ? ", which proofs do not support"
+                                    : ", which is not a sum of products"));
 }
 
 bool Facts::decide(const Fact& fact) {

@@ -26,7 +26,7 @@ Proof prove_with(const Rule& rule, std::optional<size_t> named,
     questions -= std::min(questions, one.questions());
     if (outcome == Outcome::Impossible) continue;
     if (outcome != Outcome::Proved) {
-      proof.why = one.why().empty() ? "too many questions" : one.why();
+      proof.why = one.why().empty() ? "too many solver queries" : one.why();
       return proof;
     }
     ++proof.cases;

@@ -8,7 +8,7 @@ void must_be_as_many(Facts& facts, const Tensor& a, const Tensor& b) {
   size_t m = a.dims.size(), n = b.dims.size();
   if (m == n) return;
   bool made_up = (a.packed && m < n) || (b.packed && n < m);
-  if (made_up) return facts.beyond("axes with names beside axes without");
+  if (made_up) return facts.beyond("a mix of named and unnamed axes");
   facts.stop(Outcome::Impossible);
 }
 
@@ -23,8 +23,8 @@ std::optional<size_t> axis(Facts& facts, const Poly& number, const Tensor& type)
   Poly place = facts.arith().normal(number);
   if (std::optional<int64_t> n = place.constant(); n && *n < 0) place = place + type.rank();
   std::optional<int64_t> n = facts.arith().normal(place - type.extra).constant();
-  if (!n) return facts.beyond("an axis that is not known"), std::nullopt;
-  if (*n < 0 && type.packed) return facts.beyond("an axis that has no name"), std::nullopt;
+  if (!n) return facts.beyond("an unknown axis"), std::nullopt;
+  if (*n < 0 && type.packed) return facts.beyond("an unnamed axis"), std::nullopt;
   if (*n < 0 || *n >= static_cast<int64_t>(type.dims.size()))
     return facts.stop(Outcome::Impossible), std::nullopt;
   return static_cast<size_t>(*n);

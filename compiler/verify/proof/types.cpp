@@ -80,7 +80,7 @@ Tensor Types::broadcast(const Tensor& a, const Tensor& b) {
   if (a.none || b.none) return facts_.stop(Outcome::Impossible), Tensor();
   const Tensor &more = a.dims.size() >= b.dims.size() ? a : b, &less = &more == &a ? b : a;
   if (less.packed && !more.packed && more.dims.size() > less.dims.size())
-    return facts_.beyond("axes with names beside axes without"), Tensor();
+    return facts_.beyond("a mix of named and unnamed axes"), Tensor();
   Tensor result = more;
   size_t before = more.dims.size() - less.dims.size();
   for (size_t i = 0; i < less.dims.size(); ++i)
@@ -409,11 +409,11 @@ void Types::expect_all_read(TermId id) {
   for (size_t slot = 0; slot < term.attrs.size() && !facts_.halted(); ++slot)
     if (!attributes_.was_read(id, slot))
       facts_.beyond("the attribute " + std::string(info.attrs()[slot].name) + " of the operator " +
-                    std::string(info.name) + ", of which proofs know nothing");
+                    std::string(info.name) + ", which proofs do not support");
   for (TermId operand : term.operands)
     if (!facts_.halted() && !types_[operand])
       facts_.beyond("an operand of the operator " + std::string(info.name) +
-                    ", of which proofs know nothing");
+                    ", which proofs do not support");
 }
 
 } // namespace tg::proof

@@ -36,7 +36,7 @@ bool expect(const Inference& in, const AttrInfo& attr, const Value& v, Value::Ki
 bool quoted_word(const Inference& in, const AttrInfo& attr, const Value& v) {
   if (!v.is(Value::Kind::String) || !llvm::is_contained(enum_members(attr.kind), v.text))
     return false;
-  (void)in.fail("`{0}` takes a word without quotes: write `{0} = {1}`", attr.name, v.text);
+  (void)in.fail("`{0}` is a word without quotes: write `{0} = {1}`", attr.name, v.text);
   return true;
 }
 

@@ -27,8 +27,8 @@ bool slice(Inference& in) {
   if (start < 0) start += size;
   if (stop < 0) stop += size;
   if (start < 0 || start >= stop || stop > size)
-    return in.fail("{0}:{1} is no piece of axis {2} of {3}", in.attr(1).number, in.attr(2).number,
-                   axis, in.type(0));
+    return in.fail("{0}:{1} is not a range of axis {2} of {3}", in.attr(1).number,
+                   in.attr(2).number, axis, in.type(0));
   in.set(1, Value::of_int(start));
   in.set(2, Value::of_int(stop));
   in.result.shape[axis] = stop - start;
@@ -49,7 +49,7 @@ bool windows(Inference& in) {
   return true;
 }
 
-bool split(Inference& in) { return in.fail("split has no single result"); }
+bool split(Inference& in) { return in.fail("split does not have a single result"); }
 
 bool reshape(Inference& in) {
   const TensorType& x = in.type(0);
@@ -60,7 +60,7 @@ bool reshape(Inference& in) {
     if (dim == -1 && unknown < 0) {
       unknown = static_cast<int64_t>(i);
     } else if (dim < 1 || dim > kMaxElements / known) {
-      return in.fail("{0} is no shape", shape);
+      return in.fail("{0} is not a shape", shape);
     } else {
       known *= dim;
     }
@@ -80,7 +80,7 @@ bool transpose(Inference& in) {
   llvm::SmallBitVector seen(static_cast<unsigned>(x.rank()));
   for (int64_t axis : perm.ints) seen.set(static_cast<unsigned>(axis));
   if (static_cast<int64_t>(perm.ints.size()) != x.rank() || !seen.all())
-    return in.fail("{0} is no permutation of the {1} axes of {2}", perm, x.rank(), x);
+    return in.fail("{0} is not a permutation of the {1} axes of {2}", perm, x.rank(), x);
   in.result.dtype = x.dtype;
   for (int64_t axis : perm.ints) in.result.shape.push_back(x[axis]);
   return true;
@@ -99,7 +99,7 @@ bool pad(Inference& in) {
     in.result.shape[i] += before.ints[i] + after.ints[i];
   }
   if (literal_fits(in.attr(2), in.result.dtype)) return true;
-  return in.fail("{0} is no {1}", in.attr(2), dtype_name(in.result.dtype));
+  return in.fail("{0} is not a value of {1}", in.attr(2), dtype_name(in.result.dtype));
 }
 
 bool broadcast_to(Inference& in) {
@@ -133,7 +133,7 @@ bool scatter(Inference& in) {
   if (!parse_scatter_reduce(reduce))
     return in.fail("`reduce` must be none, add, mul, max or min, in quotes, got {0}", in.attr(1));
   if (x.dtype == DType::Bool && reduce != "none")
-    return in.fail("`reduce` = {0} takes numbers, got {1}", in.attr(1), x);
+    return in.fail("`reduce` = {0} requires numbers, got {1}", in.attr(1), x);
   in.result = x;
   return true;
 }

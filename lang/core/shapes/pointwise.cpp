@@ -45,10 +45,10 @@ bool leaf(Inference& in) {
   const Value& values = in.attr(0);
   size_t count = values.ints.size() + values.reals.size();
   if (count != 1 && static_cast<int64_t>(count) != in.result.elements())
-    return in.fail("{0} values for {1}", count, in.result);
+    return in.fail("got {0} values for {1}", count, in.result);
   for (double x : values.reals)
     if (Value number = Value::of_float(x); !literal_fits(number, in.result.dtype))
-      return in.fail("{0} is no {1}", number, dtype_name(in.result.dtype));
+      return in.fail("{0} is not a value of {1}", number, dtype_name(in.result.dtype));
   return true;
 }
 
@@ -56,7 +56,7 @@ bool iota(Inference& in) {
   in.result = in.attr(0).as_type();
   int64_t axis = in.attr(1).number;
   if (!dtype_fits(in.info, in.result.dtype))
-    return in.fail("iota takes numbers, got {0}", in.result);
+    return in.fail("iota requires numbers, got {0}", in.result);
   if (axis < -in.result.rank() || axis >= in.result.rank())
     return in.fail("`axis` = {0} is out of range for {1}", axis, in.result);
   if (axis < 0) in.set(1, Value::of_int(axis + in.result.rank()));
@@ -97,7 +97,7 @@ bool clip(Inference& in) {
   if (!fits || !ordered.number) // also for NaN
     return in.fail("`low` = {0} is above `high` = {1}", low, high);
   if (literal_fits(low, in.result.dtype) && literal_fits(high, in.result.dtype)) return true;
-  return in.fail("the limits {0} and {1} are no {2}", in.attr(0), in.attr(1),
+  return in.fail("the limits {0} and {1} are not values of {2}", in.attr(0), in.attr(1),
                  dtype_name(in.result.dtype));
 }
 
@@ -131,7 +131,7 @@ DType body_dtype(const Inference& in, const FusedBody& body) {
     if (!dtype_fits(op, dtype))
       return in.fail("{0} does not take {1}", op.name, dtype_name(dtype)), DType{};
     if (instr.op == OpKind::Div && is_integer(dtype))
-      return in.fail("a fused_map does not divide integers"), DType{};
+      return in.fail("a fused_map cannot divide integers"), DType{};
     stack.truncate(stack.size() - op.operand_count);
     stack.push_back(op.shape == ShapeRule::compare ? DType::Bool : dtype);
   }
@@ -142,12 +142,13 @@ DType body_dtype(const Inference& in, const FusedBody& body) {
 
 bool fused_map(Inference& in) {
   std::optional<FusedBody> body = parse_fused_body(in.attr(0).text);
-  if (!body) return in.fail("{0} is no body of a fused_map", in.attr(0));
+  if (!body) return in.fail("{0} is not a body of a fused_map", in.attr(0));
   llvm::SmallBitVector used(static_cast<unsigned>(in.operands.size()));
   for (const FusedInstr& instr : body->code) {
     if (!instr.is_operand) continue;
     if (instr.operand >= in.operands.size())
-      return in.fail("the body names operand ${0} of {1}", instr.operand, in.operands.size());
+      return in.fail("the body names operand ${0}, but there are {1}", instr.operand,
+                     in.operands.size());
     used.set(instr.operand);
   }
   if (!used.all()) return in.fail("the body does not use operand ${0}", used.find_first_unset());
@@ -164,7 +165,7 @@ bool fused_map(Inference& in) {
 
 bool extern_op(Inference& in) {
   std::optional<ExternSignature> signature = ExternSignature::parse(in.attr(1).text);
-  if (!signature) return in.fail("`{0}` is no type of an operator", in.attr(1).text);
+  if (!signature) return in.fail("`{0}` is not the type of an operator", in.attr(1).text);
   llvm::SmallVector<TensorType, 4> operands;
   for (size_t i = 0; i < in.operands.size(); ++i) operands.push_back(in.type(i));
   std::string why;

@@ -16,7 +16,7 @@ namespace {
 bool act_fits(const Inference& in, size_t slot) {
   std::optional<OpKind> op = act_op(parse_act(in.attr(slot).text).value_or(Act::None));
   if (!op || dtype_fits(op_info(*op), in.result.dtype)) return true;
-  return in.fail("{0} takes floats, got {1}", op_info(*op).name, in.result);
+  return in.fail("{0} requires floats, got {1}", op_info(*op).name, in.result);
 }
 
 } // namespace
@@ -33,7 +33,7 @@ bool epilogue(const Inference& in, int64_t channels) {
 bool matmul(Inference& in) {
   const TensorType &x = in.type(0), &y = in.type(1);
   if (x.rank() < 2 || y.rank() < 2)
-    return in.fail("matmul needs two dimensions or more, got {0} and {1}", x, y);
+    return in.fail("matmul requires two or more dimensions, got {0} and {1}", x, y);
   int64_t m = x.shape[x.rank() - 2], k = x.shape.back(), l = y.shape[y.rank() - 2],
           n = y.shape.back();
   if (k != l) return in.fail("inner dimensions differ: {0} and {1}", k, l);
@@ -54,7 +54,8 @@ bool attention_dtypes_fit(const Inference& in) {
   for (size_t i : {0, 1, 2, 3}) {
     const TensorType& type = in.type(i);
     if (type.is_none()) continue;
-    if (!dtype_fits(in.info, type.dtype)) return in.fail("attention takes floats, got {0}", type);
+    if (!dtype_fits(in.info, type.dtype))
+      return in.fail("attention requires floats, got {0}", type);
     if (type.dtype != dtype)
       return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(type.dtype));
   }
@@ -83,13 +84,14 @@ bool mask_fits(const Inference& in, size_t operand, Shape& batch) {
 bool attention(Inference& in) {
   const TensorType &q = in.type(0), &keys = in.type(1), &values = in.type(2);
   if (q.rank() < 2 || keys.rank() < 2 || values.rank() < 2)
-    return in.fail("attention needs two dimensions or more, got {0}, {1} and {2}", q, keys, values);
+    return in.fail("attention requires two or more dimensions, got {0}, {1} and {2}", q, keys,
+                   values);
   if (!attention_dtypes_fit(in)) return false;
   if (q.shape.back() != keys.shape.end()[-2])
-    return in.fail("queries of width {0} meet keys[.., width, places] of width {1}", q.shape.back(),
-                   keys.shape.end()[-2]);
+    return in.fail("the queries have width {0}, but the keys[.., width, places] have width {1}",
+                   q.shape.back(), keys.shape.end()[-2]);
   if (keys.shape.back() != values.shape.end()[-2])
-    return in.fail("{0} keys[.., width, places] meet {1} values[.., places, width]",
+    return in.fail("there are {0} keys[.., width, places], but {1} values[.., places, width]",
                    keys.shape.back(), values.shape.end()[-2]);
   Shape batch, scores;
   auto leading = [](const TensorType& t) { return llvm::makeArrayRef(t.shape).drop_back(2); };

@@ -13,7 +13,7 @@ bool softmax(Inference& in) {
 
 bool batch_norm(Inference& in) {
   const TensorType& x = in.type(0);
-  if (x.rank() < 2) return in.fail("batch_norm needs x[N, C, ..], got {0}", x);
+  if (x.rank() < 2) return in.fail("batch_norm requires x[N, C, ..], got {0}", x);
   for (size_t i = 1; i < 5; ++i)
     if (in.type(i).rank() != 1 || in.type(i)[0] != x[1])
       return in.fail("`{0}` must be {1}, got {2}", in.info.operands()[i].name,
@@ -24,7 +24,7 @@ bool batch_norm(Inference& in) {
 
 bool layer_norm(Inference& in) {
   const TensorType& x = in.type(0);
-  if (x.rank() < 1) return in.fail("layer_norm needs an axis, got {0}", x);
+  if (x.rank() < 1) return in.fail("layer_norm requires at least one axis, got {0}", x);
   for (size_t i = 1; i < 3; ++i)
     if (in.type(i).rank() != 1 || in.type(i)[0] != x.shape.back())
       return in.fail("`{0}` must be {1}, got {2}", in.info.operands()[i].name,
@@ -37,7 +37,7 @@ bool reduce(Inference& in) {
   const TensorType& x = in.type(0);
   Value axes = in.attr(0);
   llvm::sort(axes.ints);
-  if (axes.ints.empty()) return in.fail("no axis to reduce");
+  if (axes.ints.empty()) return in.fail("there is no axis to reduce");
   if (std::adjacent_find(axes.ints.begin(), axes.ints.end()) != axes.ints.end())
     return in.fail("an axis occurs twice in {0}", axes);
   in.set(0, axes);
@@ -78,8 +78,9 @@ bool non_max_suppression(Inference& in) {
   bool fits = boxes.rank() == 3 && scores.rank() == 3 && boxes[2] == 4 && boxes[0] == scores[0] &&
               boxes[1] == scores[2];
   if (!fits)
-    return in.fail("non_max_suppression needs boxes[B, N, 4] and scores[B, C, N], got {0} and {1}",
-                   boxes, scores);
+    return in.fail(
+        "non_max_suppression requires boxes[B, N, 4] and scores[B, C, N], got {0} and {1}", boxes,
+        scores);
   int64_t most = in.attr(0).number;
   if (most < 1) return in.fail("`max_output` must be at least 1, got {0}", most);
   for (size_t slot : {1, 2})

@@ -46,7 +46,7 @@ bool scales_fit(Inference& in, bool& exact) {
     auto old = static_cast<double>(in.type(0).shape[first + i]);
     auto size = static_cast<double>(sizes[i]);
     if (!(scales[i] * old > kLeast && std::abs(scales[i] * old - size) < kRoundedBy))
-      return in.fail("`scales` = {0} do not make {1} of {2}", in.attr(ResizeSlot::Scales),
+      return in.fail("`scales` = {0} do not give {1} for {2}", in.attr(ResizeSlot::Scales),
                      in.attr(ResizeSlot::Sizes), in.type(0));
     exact &= scales[i] == size / old;
   }
@@ -71,9 +71,9 @@ bool mode_fits(Inference& in) {
   const std::string& mode = in.attr(ResizeSlot::Mode).text;
   bool nearest = mode == "nearest", antialias = in.attr(ResizeSlot::Antialias).number != 0;
   if (!nearest && !is_float(in.type(0).dtype))
-    return in.fail("`mode` = \"{0}\" takes floats, got {1}: integers are resized by \"nearest\"",
-                   mode, in.type(0));
-  if (nearest && antialias) return in.fail("`mode` = \"nearest\" has no `antialias`");
+    return in.fail("`mode` = \"{0}\" requires floats, got {1}: use \"nearest\" for integers", mode,
+                   in.type(0));
+  if (nearest && antialias) return in.fail("`mode` = \"nearest\" does not support `antialias`");
   if (!std::isfinite(in.attr(ResizeSlot::CubicA).real))
     return in.fail("`cubic_a` must be finite, got {0}", in.attr(ResizeSlot::CubicA));
   if (nearest) set_default(in, ResizeSlot::ExcludeOutside);
@@ -102,7 +102,7 @@ bool resize(Inference& in) {
   const std::string& coordinates = in.attr(ResizeSlot::Coordinates).text;
   bool crops = coordinates == "tf_crop_and_resize";
   if (crops == in.attr(ResizeSlot::Region).reals.empty())
-    return in.fail("`region` belongs to `coordinates` = \"tf_crop_and_resize\", got {0} and "
+    return in.fail("`region` requires `coordinates` = \"tf_crop_and_resize\", got {0} and "
                    "\"{1}\"",
                    in.attr(ResizeSlot::Region), coordinates);
   bool exact = true;

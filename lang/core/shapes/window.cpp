@@ -87,7 +87,7 @@ bool spatial(Inference& in, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64
 bool grouped_channels(Inference& in) {
   const TensorType &x = in.type(0), &w = in.type(1);
   if (x[1] % w[1] != 0)
-    return in.fail("{0} input channels are no multiple of the kernel's {1}", x[1], w[1]);
+    return in.fail("{0} input channels are not a multiple of the kernel's {1}", x[1], w[1]);
   int64_t groups = x[1] / w[1];
   if (w[0] % groups != 0)
     return in.fail("{0} output channels do not divide into {1} groups", w[0], groups);
@@ -105,7 +105,7 @@ bool of_three_axes(Inference& in, size_t slot, int64_t least) {
     for (int i = 0; i < 3; ++i) v.ints.push_back(int64_t{v.ints[i]});
   if (v.ints.size() != (pads ? 6 : 3))
     return in.fail(pads ? "`{0}` must be n, [d, h, w] or six numbers, three before and three "
-                          "behind, got {1}"
+                          "after, got {1}"
                         : "`{0}` must be n or [d, h, w], got {1}",
                    attr.name, in.attr(slot));
   in.set(slot, v);
@@ -117,7 +117,7 @@ bool of_three_axes(Inference& in, size_t slot, int64_t least) {
 bool conv2d(Inference& in) {
   const TensorType &x = in.type(0), &w = in.type(1);
   if (x.rank() != 4 || w.rank() != 4)
-    return in.fail("conv2d needs x[N, C, H, W] and w[O, C / groups, kh, kw], got {0} and {1}", x,
+    return in.fail("conv2d requires x[N, C, H, W] and w[O, C / groups, kh, kw], got {0} and {1}", x,
                    w);
   if (!grouped_channels(in)) return false;
   if (!spatial(in, {w[2], w[3]}, in.attr(0).ints, in.attr(1), in.attr(2).ints)) return false;
@@ -129,7 +129,7 @@ bool winograd_weight(Inference& in) {
   int64_t tile = in.attr(0).number;
   if (tile != 2 && tile != 4) return in.fail("`tile` must be 2 or 4, got {0}", tile);
   if (w.rank() != 4 || w[2] != Winograd::kKernel || w[3] != Winograd::kKernel)
-    return in.fail("winograd_weight needs w[O, I, 3, 3], got {0}", w);
+    return in.fail("winograd_weight requires w[O, I, 3, 3], got {0}", w);
   in.result = {w.dtype, Shape{winograd_of_results(tile).products(), w[0], w[1]}};
   return true;
 }
@@ -138,11 +138,11 @@ bool winograd_weight(Inference& in) {
 bool winograd_conv2d(Inference& in) {
   const TensorType &x = in.type(0), &u = in.type(1);
   if (x.rank() != 4 || u.rank() != 3 || (u[0] != 16 && u[0] != 36))
-    return in.fail("winograd_conv2d needs x[N, C, H, W] and u[16 or 36, O, C / groups], got {0} "
+    return in.fail("winograd_conv2d requires x[N, C, H, W] and u[16 or 36, O, C / groups], got {0} "
                    "and {1}",
                    x, u);
   if (x[1] % u[2] != 0)
-    return in.fail("{0} input channels are no multiple of the kernel's {1}", x[1], u[2]);
+    return in.fail("{0} input channels are not a multiple of the kernel's {1}", x[1], u[2]);
   int64_t groups = x[1] / u[2];
   if (u[1] % groups != 0)
     return in.fail("{0} output channels do not divide into {1} groups", u[1], groups);
@@ -154,7 +154,7 @@ bool winograd_conv2d(Inference& in) {
 bool conv3d(Inference& in) {
   const TensorType &x = in.type(0), &w = in.type(1);
   if (x.rank() != 5 || w.rank() != 5)
-    return in.fail("conv3d needs x[N, C, D, H, W] and w[O, C / groups, kd, kh, kw], got {0} and "
+    return in.fail("conv3d requires x[N, C, D, H, W] and w[O, C / groups, kd, kh, kw], got {0} and "
                    "{1}",
                    x, w);
   if (!of_three_axes(in, 0, 1) || !of_three_axes(in, 1, 0) || !of_three_axes(in, 2, 1) ||
@@ -175,14 +175,16 @@ bool conv3d(Inference& in) {
 bool conv_transpose2d(Inference& in) {
   const TensorType &x = in.type(0), &w = in.type(1);
   if (x.rank() != 4 || w.rank() != 4)
-    return in.fail("conv_transpose2d needs x[N, C, H, W] and w[C, O / groups, kh, kw], got {0} and "
-                   "{1}",
-                   x, w);
-  if (x[1] != w[0]) return in.fail("x has {0} channels, and the kernel is for {1}", x[1], w[0]);
+    return in.fail(
+        "conv_transpose2d requires x[N, C, H, W] and w[C, O / groups, kh, kw], got {0} and "
+        "{1}",
+        x, w);
+  if (x[1] != w[0]) return in.fail("x has {0} channels, but the kernel has {1}", x[1], w[0]);
   int64_t groups = in.attr(4).number;
   if (groups < 1 || x[1] % groups != 0)
     return in.fail("{0} channels do not divide into {1} groups", x[1], groups);
-  if (w[1] > kMaxElements / groups) return in.fail("{0} groups of {1} are too many", groups, w[1]);
+  if (w[1] > kMaxElements / groups)
+    return in.fail("{0} groups of {1} channels are too many", groups, w[1]);
   in.result = {x.dtype, Shape{x[0], w[1] * groups}};
   const Value& pad = in.attr(1);
   for (int i = 0; i < 2; ++i) {
@@ -190,10 +192,11 @@ bool conv_transpose2d(Inference& in) {
     std::optional<Window> along =
         transposed_window(x[2 + i], kernel, stride, in.attr(3).ints[i], pad, in.attr(2).ints[i], i);
     if (!along && pad.text == "same")
-      return in.fail("`pad` = same needs windows that reach from one to the next, got a kernel of "
+      return in.fail("`pad` = same requires windows without gaps between them, got a kernel of "
                      "{0} and a stride of {1}",
                      kernel, stride);
-    if (!along) return in.fail("`pad` = {0} leaves nothing of {1} under {2}", pad, x, w);
+    if (!along)
+      return in.fail("`pad` = {0} leaves no elements of {1} with the kernel {2}", pad, x, w);
     in.result.shape.push_back(along->out);
   }
   return bias_fits(in, w[1] * groups);
@@ -201,20 +204,20 @@ bool conv_transpose2d(Inference& in) {
 
 bool pool2d(Inference& in) {
   const TensorType& x = in.type(0);
-  if (x.rank() != 4) return in.fail("{0} needs x[N, C, H, W], got {1}", in.info.name, x);
+  if (x.rank() != 4) return in.fail("{0} requires x[N, C, H, W], got {1}", in.info.name, x);
   llvm::ArrayRef<int64_t> kernel = in.attr(0).ints;
   const Value& pad = in.attr(2);
   if (pad.is(Value::Kind::Ints))
     for (int i = 0; i < 4; ++i)
       if (pad.ints[i] >= kernel[i % 2])
-        return in.fail("padding {0} is not smaller than the window {1}", pad.ints, kernel);
+        return in.fail("padding {0} must be smaller than the window {1}", pad.ints, kernel);
   in.result = {x.dtype, Shape{x[0], x[1]}};
   return spatial(in, kernel, in.attr(1).ints, pad, {1, 1});
 }
 
 bool enlarge(Inference& in) {
   in.result = in.type(0);
-  if (in.result.rank() != 4) return in.fail("enlarge needs w[O, I, kh, kw], got {0}", in.result);
+  if (in.result.rank() != 4) return in.fail("enlarge requires w[O, I, kh, kw], got {0}", in.result);
   for (int i = 0; i < 2; ++i) {
     int64_t from = in.result[2 + i], to = in.attr(0).ints[i];
     if (to < from || (to - from) % 2 != 0)
@@ -230,7 +233,7 @@ bool merge_gconv(Inference& in) {
   in.result = in.type(0);
   int64_t count = in.attr(0).number, groups = in.attr(1).number;
   if (in.result.rank() != 4)
-    return in.fail("merge_gconv needs w[O, I, kh, kw], got {0}", in.result);
+    return in.fail("merge_gconv requires w[O, I, kh, kw], got {0}", in.result);
   if (count < 1 || groups < 1 || groups % count != 0 || in.result[0] % groups != 0)
     return in.fail("{0} groups of {1} cannot be merged by {2}", groups, in.result, count);
   if (count > kMaxElements / in.result.elements()) return in.fail("the merged kernel is too large");

@@ -23,8 +23,8 @@ Diagnostic cannot_read(llvm::StringRef path, std::error_code why) {
 }
 
 Diagnostic too_long(llvm::StringRef path, uint64_t most) {
-  return error(Code::input_too_long, "`{0}` has more than the {1} MiB that are read of such a file",
-               path, most >> 20);
+  return error(Code::input_too_long, "`{0}` exceeds the limit of {1} MiB for such a file", path,
+               most >> 20);
 }
 
 /// Reads in pieces, because the size is unknown or unreliable.

@@ -18,7 +18,7 @@ struct Signature {
   FileKind kind;
 };
 
-constexpr llvm::StringLiteral kExport = "export the model to ONNX, and name that file";
+constexpr llvm::StringLiteral kExport = "export the model to ONNX and name that file";
 
 const Signature kSignatures[] = {
     {0,
@@ -26,22 +26,22 @@ const Signature kSignatures[] = {
      {"a GGUF file", ".gguf",
       "GGUF is not supported: export the original model to ONNX, or its "
       "weights to Safetensors"}},
-    {0, "PK\x03\x04", {"a zip archive, as PyTorch and NumPy write them", "", kExport}},
-    {0, "\x93NUMPY", {"an array of NumPy", ".npy", "arrays are read by `tg run --input`"}},
-    {0, "\x89HDF\r\n", {"an HDF5 file, as Keras writes them", "", kExport}},
-    {0, "\x80\x02", {"a Python pickle, as PyTorch writes them", "", kExport}},
+    {0, "PK\x03\x04", {"a zip archive, as written by PyTorch and NumPy", "", kExport}},
+    {0, "\x93NUMPY", {"a NumPy array", ".npy", "`tg run --input` reads arrays"}},
+    {0, "\x89HDF\r\n", {"an HDF5 file, as written by Keras", "", kExport}},
+    {0, "\x80\x02", {"a Python pickle, as written by PyTorch", "", kExport}},
     {0, "\x80\x03", {"a Python pickle", "", kExport}},
     {0, "\x80\x04", {"a Python pickle", "", kExport}},
     {0, "\x80\x05", {"a Python pickle", "", kExport}},
     {0,
      "{\"",
      {"JSON text", ".json",
-      "traces are read by `tg report`, tables of prices by `--cost file:TABLE`"}},
+      "`tg report` reads traces, and `--cost file:TABLE` reads tables of prices"}},
     {4, "TFL3", {"a TensorFlow Lite file", ".tflite", kExport}},
     {8,
      "{\"",
      {"a Safetensors file", ".safetensors",
-      "it has weights and no model: `--weights` reads it from a path "
+      "it contains weights but no model: `--weights` reads it from a path "
       "that ends in .safetensors"}},
 };
 
@@ -58,7 +58,7 @@ std::optional<FileKind> kind_of_file(llvm::StringRef bytes) {
   for (const Signature& one : kSignatures)
     if (bytes.substr(one.at).startswith(one.bytes)) return one.kind;
   if (begins_as_onnx(bytes))
-    return FileKind{"an ONNX file", ".onnx", "the path of an ONNX file has to end in .onnx"};
+    return FileKind{"an ONNX file", ".onnx", "the path of an ONNX file must end in .onnx"};
   return std::nullopt;
 }
 
@@ -69,7 +69,7 @@ Diagnostic with_kind(Diagnostic error, llvm::StringRef bytes, llvm::StringRef wa
   llvm::StringRef text = bytes.take_front(kHeadOfKind).ltrim();
   if (kind || text.empty() || !llvm::all_of(text, is_text)) return error;
   bool json = text.startswith("{") || text.startswith("[");
-  if (!json) error.notes.push_back("it looks like text, as .tg files are");
+  if (!json) error.notes.push_back("it looks like text, such as a .tg file");
   if (json && wanted != ".json") error.notes.push_back("it looks like JSON text");
   return error;
 }

@@ -140,7 +140,7 @@ def independent(gm: GraphModule, inputs: Sequence[Any], places: Places, numbers:
     else raises Dependent."""
     axes = [[axis for axis, name in one.items() if name in symbols] for one in places]
     if any(len(one) > 1 for one in axes):
-        raise Dependent("an input has the size twice")
+        raise Dependent("an input has the size on two axes")
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         given = [_of_size(mode, value, axes[at], numbers.get(at) in symbols) for at, value in enumerate(inputs)]
     graph = _core_graph(gm, given, apart)
@@ -152,7 +152,7 @@ def independent(gm: GraphModule, inputs: Sequence[Any], places: Places, numbers:
     if len(outputs) != len(_outputs(gm.graph)):
         raise Dependent("inputs are changed")
     if any(axis is not None and axis[1] != 1 for axis in outputs):
-        raise Dependent("an output has it within an axis")
+        raise Dependent("an output has the size as part of an axis")
     return outputs
 
 

@@ -8,12 +8,12 @@ import torch
 
 aten = torch.ops.aten
 
-_COMPUTED = "depends on no input: computed when the graph is compiled"
-_RANDOM = "drawn anew in each call"
+_COMPUTED = "does not depend on inputs: computed when the graph is compiled"
+_RANDOM = "random: drawn in each call"
 _VALUES = "sizes of its result depend on values"
-_GRADIENTS = "for gradients, which are PyTorch's"
-_COMPLEX = "longer than complex.py takes apart"
-_SIZES = "sizes are numbers here: each combination of them is a graph"
+_GRADIENTS = "for gradients, which PyTorch computes"
+_COMPLEX = "longer than complex.py decomposes"
+_SIZES = "sizes are constants: each combination of them has its own graph"
 
 #: By operator, in the table's words.
 STAYS: dict[Any, str] = {
@@ -30,6 +30,6 @@ STAYS: dict[Any, str] = {
     **dict.fromkeys((aten.sym_numel.default, aten.sym_size.int, aten.sym_stride.int,
                      aten.sym_storage_offset.default), _SIZES),
     aten._native_batch_norm_legit.default: "for training: it changes its statistics",
-    aten.resize_.default: "changes its operand; graphs of Dynamo change nothing",
-    aten.atan2.out: "writes into a tensor of the caller; graphs of Dynamo have `atan2.default`",
+    aten.resize_.default: "changes its operand; graphs of Dynamo are functional",
+    aten.atan2.out: "writes into a tensor of the caller; graphs of Dynamo use `atan2.default`",
 }

@@ -68,7 +68,7 @@ def report() -> list[GraphReport]:
     ...     found = torch.compile(lambda x: torch.lgamma(torch.relu(x)) + 1, backend="tangram")(torch.ones(1))
     >>> print(*report())
     2 operators in 2 parts, ... s
-      aten.lgamma.default: aten.lgamma.default has no form here
+      aten.lgamma.default: aten.lgamma.default is not supported
     """
     return list(_reports)
 
@@ -96,7 +96,7 @@ def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str
     options = dict(options or {})
     if mode is not None:
         warnings.warn(f"mode={mode!r} selects settings of Inductor and has no effect on the backend tangram; "
-                      "options={...} takes those of tangram.Model.optimize", stacklevel=2)
+                      "pass options of tangram.Model.optimize with options={...}", stacklevel=2)
     if _is_differentiated(gm):
         return _fall_back_for_gradients(gm)
     most = _whole_number(options.pop("sizes", MOST_SIZES))
@@ -107,7 +107,7 @@ def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str
 
 def _whole_number(sizes: Any) -> int:
     if isinstance(sizes, bool) or not isinstance(sizes, int) or sizes < 0:
-        raise ValueError(f"the option `sizes` is a whole number from 0 on, not {sizes!r}")
+        raise ValueError(f"the option `sizes` must be a whole number of at least 0, not {sizes!r}")
     return sizes
 
 
@@ -235,7 +235,7 @@ class Specialised:
         self._warned = True
         _reports.append(GraphReport(note=f"left to PyTorch: sizes beyond {self._most} combinations"))
         warnings.warn(f"tangram has compiled this graph for {self._most} combinations of sizes and numbers; PyTorch "
-                      "runs it for others (options={'sizes': ...} sets their number)", stacklevel=3)
+                      "runs it for others (options={'sizes': ...} sets the limit)", stacklevel=3)
 
 
 def _floats(gm: GraphModule) -> list[int]:

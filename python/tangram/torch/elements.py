@@ -18,7 +18,7 @@ from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
 def _logical(sign: str) -> Handler:
     def handler(w: Writer, node: Node) -> str:
         if fake(node).dtype != torch.bool:
-            raise NotSupported(f"{node.target} of bits")
+            raise NotSupported(f"{node.target} of integers")
         a, b = (w.cast(arg, torch.bool) if isinstance(arg, Node) else literal(bool(arg)) for arg in node.args)
         return f"{a} {sign} {b}"
     handler.__doc__ = f"`{sign}`, of bool"
@@ -40,7 +40,7 @@ def logical_not(w: Writer, node: Node) -> str:
 def bitwise_not(w: Writer, node: Node) -> str:
     """`logical_not`, of bool"""
     if fake(node).dtype != torch.bool:
-        raise NotSupported("bitwise_not of bits")
+        raise NotSupported("bitwise_not of integers")
     return f"logical_not({w.operand(node.args[0])})"
 
 

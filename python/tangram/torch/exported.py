@@ -34,7 +34,7 @@ def model_of_graph(
 def model_of(program: torch.export.ExportedProgram) -> Model:
     model, state = model_and_state(program)
     if state:
-        raise NotSupported(f"a program that changes its buffer `{state[0]}`, which a model cannot hold; "
+        raise NotSupported(f"a program that changes its buffer `{state[0]}`, which a model cannot represent; "
                            "tangram.compile takes the module and writes its buffers")
     return model
 
@@ -43,7 +43,7 @@ def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[
     """Returns the model, and the paths of the buffers that the program changes: the first inputs
     are their values, and the first outputs their new values."""
     if not isinstance(program, torch.export.ExportedProgram):
-        raise TypeError(f"program is what torch.export.export returns, not {program!r}")
+        raise TypeError(f"program must be a result of torch.export.export, not {program!r}")
     apart = decompositions(torch.export.default_decompositions())
     graph, program = core_graph(program, apart)
     complex_numbers.decompose_graph(graph, apart)
@@ -65,7 +65,7 @@ def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[
         else:
             weights[node] = (path, values[path])
     if places != state:
-        raise NotSupported(f"buffers that are changed in another order ({', '.join(state)}) than they are held")
+        raise NotSupported(f"buffers that are changed in an order ({', '.join(state)}) other than that of their declaration")
     return model_of_graph(graph, "exported", weights)[0], state
 
 
@@ -95,7 +95,7 @@ class TorchProgram(Program):
 
     def __getattr__(self, name: str) -> Any:
         if name == "model":
-            raise AttributeError("the model of this program was given up with its weights (`release_weights`)")
+            raise AttributeError("the model of this program was released with its weights (`release_weights`)")
         raise AttributeError(f"a program has no `{name}`")
 
     def _with_state(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -158,7 +158,7 @@ def compiled(
     module: Any, example_inputs: Sequence[Any], threads: int, release_weights: bool, options: dict[str, Any]
 ) -> Program:
     if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"module is a torch.nn.Module, not {module!r}")
+        raise TypeError(f"module must be a torch.nn.Module, not {module!r}")
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
     threads = _arguments.whole("threads", threads, high=1024)

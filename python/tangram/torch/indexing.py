@@ -27,7 +27,7 @@ def index(w: Writer, node: Node) -> str:
     if image := repeated_image(w, x, {axis: indices[axis] for axis in places}, list(fake(node).shape)):
         return image
     if any(fake(indices[axis]).dtype in (torch.bool, torch.uint8) for axis in places):
-        raise NotSupported("an index by a mask, whose count of elements depends on values")
+        raise NotSupported("an index by a mask, whose number of elements depends on values")
     sizes, text = list(fake(x).shape), w.operand(x)
     steps = [from_end_indices(w, indices[axis], sizes[axis]) for axis in places]
     first, last = places[0], places[-1] + 1
@@ -96,7 +96,7 @@ def _edges(name: str, before: Callable[[int, int], list[int]], after: Callable[[
     def handler(w: Writer, node: Node) -> str:
         sizes, shape = list(node.args[1]), fake(node.args[0]).shape
         if min(sizes) < 0:
-            raise NotSupported("padding by less than nothing")
+            raise NotSupported("negative padding")
         text = w.operand(node.args[0])
         for place in range(len(sizes) // 2):
             axis = fake(node).dim() - 1 - place
@@ -130,7 +130,7 @@ def scatter(w: Writer, node: Node) -> str:
     x, axis, places, source = node.args[:4]
     reduce = "sum" if node.target is aten.scatter_add.default else argument(node, "reduce")
     if reduce not in (None, *_JOIN) or not argument(node, "include_self", True):
-        raise NotSupported(f"scatter that joins by `{reduce}`, or without what was there")
+        raise NotSupported(f"scatter with reduction `{reduce}`, or without the original elements")
     _numbers(node, reduce is not None)
     sizes, shape = list(fake(x).shape), list(fake(places).shape)
     updates = w.cast(source, fake(x).dtype)
@@ -169,7 +169,7 @@ def index_put(w: Writer, node: Node) -> str:
     if masks:
         return _by_mask(w, node, masks[0], values, joins or len(places) > 1 or places != [0])
     if places != list(range(places[0], places[-1] + 1)):
-        raise NotSupported("an index by tensors on axes apart")
+        raise NotSupported("an index by tensors on axes that are not adjacent")
     sizes, first, last = list(fake(x).shape), places[0], places[-1] + 1
     steps = [from_end_indices(w, indices[axis], sizes[axis]) for axis in places]
     count = list(torch.broadcast_shapes(*(fake(indices[axis]).shape for axis in places)))
@@ -184,7 +184,7 @@ def index_put(w: Writer, node: Node) -> str:
 def _by_mask(w: Writer, node: Node, mask: Node, values: Node, others: bool) -> str:
     x = fake(node)
     if others or fake(values).numel() != 1:
-        raise NotSupported("elements put where a mask is set, unless it is one number")
+        raise NotSupported("index_put with a mask and more than one number")
     wide = literal([*fake(mask).shape, *[1] * (x.dim() - fake(mask).dim())])
     value = f"reshape({w.cast(values, x.dtype)}, {literal([1] * x.dim())})"
     return f"select(reshape({w.operand(mask)}, {wide}), {value}, {w.operand(node.args[0])})"

@@ -191,7 +191,7 @@ def to_copy(w: Writer, node: Node) -> str:
 def same(w: Writer, node: Node) -> str:
     """its operand"""
     if node.target is aten.dropout.default and argument(node, "train"):
-        raise NotSupported("dropout of training")
+        raise NotSupported("dropout in training")
     return w.operand(node.args[0])
 
 
@@ -301,7 +301,7 @@ def _expand_heads(w: Writer, x: Node, query: torch.Tensor) -> str:
     if sizes[:-2] == list(query.shape[:-2]):
         return w.operand(x)
     if sizes[:-3] != list(query.shape[:-3]) or query.shape[-3] % sizes[-3]:
-        raise NotSupported("attention over batches of several sizes")
+        raise NotSupported("attention over batches of different sizes")
     wide = [*sizes[:-2], query.shape[-3] // sizes[-3], *sizes[-2:]]
     apart = f"reshape({w.operand(x)}, {literal([*sizes[:-2], 1, *sizes[-2:]])})"
     return w.let(f"reshape(broadcast({apart}, {literal(wide)}), {literal([*query.shape[:-2], *sizes[-2:]])})")
@@ -334,7 +334,7 @@ def avg_pool(w: Writer, node: Node) -> str:
     kernel, stride, pad, edges = _windows(node)
     counted, divisor = bool(argument(node, "count_include_pad")), argument(node, "divisor_override")
     if edges[2:] != pad and (divisor is not None or counted and any(pad)):
-        raise NotSupported("average pooling whose last windows reach beyond the padding and count it")
+        raise NotSupported("average pooling whose last windows extend beyond the padding and count it")
     # Windows that extend beyond the image count the elements inside it.
     counted = (counted or divisor is not None) and edges[2:] == pad
     result = f"avg_pool2d({w.operand(node.args[0])}, {kernel}, {stride}, {edges}, {literal(counted)})"

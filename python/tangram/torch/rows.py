@@ -63,16 +63,16 @@ def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callabl
 
 def table() -> str:
     """Returns the table as Markdown: OPERATORS.md."""
-    lines = ["# What operators of PyTorch become", "",
-             "Made by `python -m tangram.torch`. Operators that are not here PyTorch takes apart into those that are, "
-             "where it can; others stay with PyTorch."]
+    lines = ["# How operators of PyTorch are translated", "",
+             "Made by `python -m tangram.torch`. PyTorch decomposes other operators into these "
+             "if it can; the remaining ones stay with PyTorch."]
     lines += _section(None, "Tangram", {target: _words(handler) for target, handler in HANDLERS.items()})
-    lines += _section("Taken apart", "into", {target: _words(rule) for target, rule in decompose.RULES.items()})
-    lines += ["", "## Of complex numbers", "",
-              "Pairs of real tensors take the place of complex ones, through the operators below. Others stay with "
-              f"PyTorch, as Fourier transforms along more than {complex_numbers.LONGEST} elements do.", "",
+    lines += _section("Decomposed", "into", {target: _words(rule) for target, rule in decompose.RULES.items()})
+    lines += ["", "## Complex numbers", "",
+              "The operators below represent complex tensors as pairs of real ones. Others stay with "
+              f"PyTorch, such as Fourier transforms along more than {complex_numbers.LONGEST} elements.", "",
               ", ".join(f"`{target}`" for target in sorted(map(str, complex_numbers.RULES)) if target.startswith("aten")) + "."]
-    lines += _section("Of the core set, without a form", "why", core.STAYS)
+    lines += _section("Core operators that stay with PyTorch", "why", core.STAYS)
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +84,7 @@ def _section(title: str | None, column: str, rows: Mapping[Any, str]) -> list[st
 
 def _words(described: Callable[..., Any]) -> str:
     if described.__module__.startswith("torch."):
-        return "PyTorch's own pieces"
+        return "PyTorch's own decomposition"
     return (described.__doc__ or "").splitlines()[0]
 
 

@@ -81,7 +81,7 @@ def unfold(w: Writer, node: Node) -> str:
     x, axis, size, step = node.args
     rank = fake(x).dim()
     if 0 in fake(node).shape:
-        raise NotSupported("windows of no elements")
+        raise NotSupported("windows without elements")
     if rank == 0:
         return f"reshape({w.operand(x)}, [1])"
     axis %= rank
@@ -95,7 +95,7 @@ def im2col(w: Writer, node: Node) -> str:
     """`windows` along both axes of an image, between `pad` and `reshape`"""
     x, kernel, dilation, padding, stride = node.args
     if 0 in fake(node).shape:
-        raise NotSupported("windows of no elements")
+        raise NotSupported("windows without elements")
     text, rank = w.operand(x), fake(x).dim()
     border = [0] * (rank - 2) + list(padding)
     if any(border):

@@ -38,7 +38,7 @@ def fake(node: Node) -> torch.Tensor:
     if isinstance(value, (tuple, list)):
         value = value[0]
     if not isinstance(value, torch.Tensor):
-        raise NotSupported(f"`{node.name}` is no tensor")
+        raise NotSupported(f"`{node.name}` is not a tensor")
     return value
 
 
@@ -53,7 +53,7 @@ def type_text(value: torch.Tensor) -> str:
         raise NotSupported(f"tensors on {value.device.type}")
     sizes = [size for size in value.shape if isinstance(size, int)]
     if len(sizes) != value.dim():
-        raise NotSupported("sizes that are known at run time alone")
+        raise NotSupported("sizes that are known only at run time")
     if 0 in sizes:
         raise NotSupported("a tensor without elements")
     return f"{dtype_word(value.dtype)}[{', '.join(map(str, sizes))}]"
@@ -157,7 +157,7 @@ class Writer:
             return
         handler = self._handlers.get(node.target)
         if handler is None:
-            raise NotSupported(f"{node.target} has no form here")
+            raise NotSupported(f"{node.target} is not supported")
         self._names[node] = self.let(handler(self, node))
 
     def text(self, outputs: Sequence[Node], typed: bool = True) -> str:
@@ -181,7 +181,7 @@ class Writer:
     def _value(self, node: Node) -> torch.Tensor:
         value = self._known.get(node)
         if not isinstance(value, torch.Tensor):
-            raise NotSupported(f"`{node.name}`, which is no tensor")
+            raise NotSupported(f"`{node.name}`, which is not a tensor")
         return value
 
     def _converted(self, node: Node, dtype: torch.dtype) -> str:

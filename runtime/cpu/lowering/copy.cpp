@@ -387,7 +387,7 @@ Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& fr
 Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, const Threads& threads,
                              dnnl_engine_t engine) {
   if (src.dtype != dst.dtype)
-    return error(Code::internal, "a copy of {0} makes {1}", dtype_name(src.dtype),
+    return error(Code::internal, "a copy of {0} gives {1}", dtype_name(src.dtype),
                  dtype_name(dst.dtype));
   op.threads = threads;
   op.buffers = {src.buffer, dst.buffer};

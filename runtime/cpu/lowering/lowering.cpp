@@ -119,7 +119,7 @@ Result<void> lower_step(Lowering& l, const PlanStep& step) {
   TG_CHECK(lower_by_rule(l, step));
   DType made = l.place(step.result).dtype, wanted = l.stored_dtype(step.result);
   if (made == wanted) return {};
-  return error(Code::internal, "the kernel of {0} makes {1}, not {2}", op_info(step.op).name,
+  return error(Code::internal, "the kernel of {0} gives {1}, not {2}", op_info(step.op).name,
                dtype_name(made), dtype_name(wanted));
 }
 

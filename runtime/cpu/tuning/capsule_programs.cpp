@@ -143,9 +143,9 @@ tune::Program CapsulePrograms::adapted(tune::Program program) const {
 }
 
 std::string CapsulePrograms::why_not(const tune::Program& program) const {
-  if (program.op != op()) return "it is of another operator";
-  if (!has_loops(program) || !tune::check(program).ok()) return "it is no program of tiles";
-  if (adapted(program) != program) return "it is no schedule of capsules";
+  if (program.op != op()) return "it belongs to another operator";
+  if (!has_loops(program) || !tune::check(program).ok()) return "it is not a program of tiles";
+  if (adapted(program) != program) return "it is not a schedule of capsules";
   return flat_->why_not(flattened(program));
 }
 

@@ -503,15 +503,15 @@ tile::ConvolutionSchedule ConvolutionPrograms::schedule(const tune::Program& pro
 
 std::string ConvolutionPrograms::why_not(const tune::Program& program) const {
   constexpr int64_t kMany = 8; // blocks per thread from which their number may be uneven
-  if (program.op != op()) return "it is of another operator";
+  if (program.op != op()) return "it belongs to another operator";
   if (program.sketch != tune::Sketch::Tiles || !tune::check(program).ok())
-    return "it is no program of tiles";
-  if (adapted(program) != program) return "it is no schedule of a convolution";
+    return "it is not a program of tiles";
+  if (adapted(program) != program) return "it is not a schedule of a convolution";
   tile::ConvolutionSchedule s = schedule(program);
   if (!suits(own_, s)) return "there is no code for such a tile, or a block has nothing to do";
   int64_t blocks = own_.shape.planes() * s.bands * s.spans;
   if (blocks % least_parts_ != 0 && blocks < kMany * least_parts_)
-    return llvm::formatv("its blocks do not fall to {0} threads", threads());
+    return llvm::formatv("its blocks cannot be divided among {0} threads", threads());
   return {};
 }
 

@@ -120,12 +120,13 @@ bool NormPrograms::occupies_threads(const NormSchedule& s) const {
 }
 
 std::string NormPrograms::why_not(const tune::Program& program) const {
-  if (program.op != op()) return "it is of another operator";
-  if (!tune::check(program).ok()) return "it is no program of norms";
-  if (adapted(program) != program) return "it is no schedule of norms";
+  if (program.op != op()) return "it belongs to another operator";
+  if (!tune::check(program).ok()) return "it is not a program of norms";
+  if (adapted(program) != program) return "it is not a schedule of norms";
   NormSchedule s = schedule(program);
   if (!suits(shape_, s)) return "there is no such code, or a piece is too small";
-  if (!occupies_threads(s)) return llvm::formatv("its parts do not fall to {0} threads", threads());
+  if (!occupies_threads(s))
+    return llvm::formatv("its parts cannot be divided among {0} threads", threads());
   return {};
 }
 

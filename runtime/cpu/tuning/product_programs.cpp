@@ -151,28 +151,28 @@ tune::Program ProductPrograms::adapted(tune::Program program) const {
 std::string ProductPrograms::why_not_tile(const tune::Tile& tile) const {
   const auto &b = tile.space[kB], &i = tile.space[kI], &j = tile.space[kJ];
   int64_t rows = i[3] * i[4], columns = j[3] * j[4];
-  if (b[1] * b[3] * b[4] != 1) return "a tile is of one product";
+  if (b[1] * b[3] * b[4] != 1) return "a tile must belong to one product";
   if (rows > tile::most_rows(isa_) || i[1] != 1) return "a tile has too many rows";
   if (columns % width_ != 0 || !may_span(rows, columns / width_))
-    return "no tile has so many columns";
-  if (j[1] != 1 && j[2] != 1) return "tiles of a row lie apart";
+    return "a tile has too many columns";
+  if (j[1] != 1 && j[2] != 1) return "the tiles of a row are not adjacent";
   if (tile.unroll != 0 || tile.vectors[1] != 1 || tile.vectors[0] > 2)
     return "there is nothing to unroll or to fetch";
-  if (tile.vectors[0] == 1 && shape_.x_depth != 1) return "a tile reads rows of x";
+  if (tile.vectors[0] == 1 && shape_.x_depth != 1) return "a tile must read rows of x";
   return {};
 }
 
 std::string ProductPrograms::why_not(const tune::Program& program) const {
-  if (program.op != op()) return "it is of another operator";
+  if (program.op != op()) return "it belongs to another operator";
   if (program.sketch != tune::Sketch::Tiles || !tune::check(program).ok())
-    return "it is no program of tiles";
+    return "it is not a program of tiles";
   if (std::string why = why_not_tile(program.tile); !why.empty()) return why;
   const auto& space = program.tile.space;
   if (!enough(parts(space[kB][0], space[kI][0], space[kJ][0])))
-    return llvm::formatv("its blocks do not fall to {0} threads", threads());
+    return llvm::formatv("its blocks cannot be divided among {0} threads", threads());
   tile::Schedule s = schedule(program);
   if (s.row_block * s.tile_rows * s.depth_block * 4 > caches_.second)
-    return "rows of a block are more than the second level holds";
+    return "the rows of a block exceed the second-level cache";
   return {};
 }
 

@@ -130,7 +130,7 @@ public:
       ++same->occurrences;
       return;
     }
-    op.why_not = llvm::formatv("no programs of ours for {0}", step.implementation);
+    op.why_not = llvm::formatv("{0} has no tunable program", step.implementation);
     op.flops = step.flops;
     operators_.push_back(std::move(op));
     programs_.push_back(nullptr);
@@ -145,7 +145,7 @@ public:
   }
   std::string why_not(const tune::Program& program, const tune::Nest&) const override {
     const OperatorPrograms* of = programs_of(program.op);
-    return of ? of->why_not(program) : "there are no programs of ours";
+    return of ? of->why_not(program) : "there is no tunable program";
   }
   tune::Program adapted(tune::Program program) const override {
     const OperatorPrograms* of = programs_of(program.op);
@@ -228,8 +228,8 @@ public:
   std::vector<std::string> notes() const override {
     std::vector<std::string> all = kept_->notes();
     if (disturbed_ > 0)
-      all.push_back(
-          llvm::formatv("{0} of {1} trials ran while others computed", disturbed_, measured_));
+      all.push_back(llvm::formatv("{0} of {1} trials ran while other programs used the machine",
+                                  disturbed_, measured_));
     return all;
   }
 
@@ -429,8 +429,8 @@ Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
   }
   const tile::TileKernels* tiles = best_tiles();
   if (!tiles)
-    return error(Code::no_kernel, "this processor has none of our register tiles: there "
-                                  "is nothing to tune on `cpu`");
+    return error(Code::no_kernel, "there is nothing to tune on `cpu`: no register tile "
+                                  "supports this processor");
   TG_TRY(std::unique_ptr<Runs> runs, Runs::make(*tiles, seen->weight_bytes));
   auto operators = std::move(seen->operators); // before the watch makes its own plans
   size_t calls = seen->calls;

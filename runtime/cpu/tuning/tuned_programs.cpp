@@ -53,7 +53,7 @@ Result<tune::KeptProgram> read_kept(llvm::StringRef text, double microseconds) {
   TG_CHECK(scan.expect("from"));
   TG_TRY(found.untuned_us, scan.real());
   if (!(found.untuned_us > 0 && found.untuned_us <= kMaxPrice && microseconds > 0))
-    return error(Code::bad_data_file, "a time is more than 0");
+    return error(Code::bad_data_file, "a time must be more than 0");
   TG_CHECK(scan.expect("us"));
   TG_CHECK(scan.expect("in"));
   TG_TRY(found.trials, scan.number(0, INT64_C(1) << 40));
@@ -224,7 +224,7 @@ std::optional<tune::KeptProgram> TunedPrograms::kept(const OperatorPrograms& op)
   Result<tune::KeptProgram> found = read_kept(row->implementation, row->microseconds);
   std::string why = found ? op.why_not(found->best.program) : found.error().message;
   if (why.empty()) return std::move(*found);
-  std::string note = llvm::formatv("what was tuned of {0} is not used: {1}", key, why);
+  std::string note = llvm::formatv("the tuned program of {0} is not used: {1}", key, why);
   if (!llvm::is_contained(damaged_, note)) damaged_.push_back(std::move(note));
   return std::nullopt;
 }

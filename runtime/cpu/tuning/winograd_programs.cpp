@@ -175,13 +175,13 @@ WinogradCut WinogradPrograms::cut(const tune::Program& program) const {
 
 std::string WinogradPrograms::why_not(const tune::Program& program) const {
   constexpr int64_t kMany = 8; // cuts per thread from which their number may be uneven
-  if (program.op != op()) return "it is of another operator";
-  if (!tune::check(program).ok()) return "it is no program of tiles and stages";
-  if (adapted(program) != program) return "it is no cut of a Winograd convolution";
+  if (program.op != op()) return "it belongs to another operator";
+  if (!tune::check(program).ok()) return "it is not a program of tiles and stages";
+  if (adapted(program) != program) return "it is not a partition of a Winograd convolution";
   WinogradCut c = cut(program);
-  if (!suits(shape_, threads(), c)) return "there are not so many tiles, or a cut is too large";
+  if (!suits(shape_, threads(), c)) return "there are fewer tiles, or a partition is too large";
   if (!c.by_channels && c.cuts % least_parts_ != 0 && c.cuts < kMany * least_parts_)
-    return llvm::formatv("its cuts do not fall to {0} threads", threads());
+    return llvm::formatv("its partitions cannot be divided among {0} threads", threads());
   return {};
 }
 

@@ -45,7 +45,7 @@ const char* RowBinding::bind(Index kept, Index proposed, int64_t length, Conditi
   uint64_t used = variables(kept) | exprs_.variables_of(condition);
   if (!bound_) {
     bool fits = proposed.empty() ? bind_to_unused(used, length) : bind_to_proposed(proposed);
-    if (!fits) return "the row is no part of the domain";
+    if (!fits) return "the row is not part of the domain";
     bound_ = rows_.reduces = true;
     rows_.length = length;
     IndexId position = indices_.constant(0);

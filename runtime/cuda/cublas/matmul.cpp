@@ -15,7 +15,7 @@ constexpr int kMostCandidates = 8;
 
 Result<void> check(int status, const char* what) {
   if (status == 0) return {};
-  return error(Code::device, "cuBLASLt gave no {0} (status {1})", what, status);
+  return error(Code::device, "cuBLASLt returned no {0} (status {1})", what, status);
 }
 
 int data_type(DType dtype) {
@@ -136,7 +136,9 @@ Result<std::unique_ptr<BlasLt>> BlasLt::open() {
   const SharedLibrary& file = *blas->file_;
   const char* missing = nullptr;
   TG_CUBLASLT(TG_LIBRARY_LOAD)
-  if (missing) return error(Code::no_backend, "cuBLASLt has no {0}: an older version?", missing);
+  if (missing)
+    return error(Code::no_backend, "cuBLASLt lacks the function {0}: the version may be too old",
+                 missing);
   size_t (*version)() = nullptr;
   if (file.find(version, "cublasLtGetVersion"))
     blas->version_ += " " + version_text(Library::CublasLt, static_cast<int64_t>(version()));

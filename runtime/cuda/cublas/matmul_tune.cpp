@@ -119,7 +119,7 @@ bool MatmulTuner::restore(const MatmulProblem& problem, MatmulChoice& choice) {
   if (!entry) return false;
   std::optional<size_t> candidate = choice.plan->find(entry->plan);
   if (!candidate) {
-    plans_->reject(key, "the library does not offer it any more");
+    plans_->reject(key, "the library no longer offers it");
     return false;
   }
   choice.candidate = *candidate;

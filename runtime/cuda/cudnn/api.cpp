@@ -38,7 +38,9 @@ Result<DnnApi> dnn_api(const SharedLibrary& file) {
   if (!missing && !file.find(api.version, "cudnnGetVersion")) missing = "cudnnGetVersion";
   if (!missing && !file.find(api.error_text, "cudnnGetErrorString"))
     missing = "cudnnGetErrorString";
-  if (missing) return error(Code::no_backend, "cuDNN has no {0}: an older version?", missing);
+  if (missing)
+    return error(Code::no_backend, "cuDNN lacks the function {0}: the version may be too old",
+                 missing);
   file.find(api.last_error, "cudnnGetLastErrorString");
   return api;
 }
@@ -55,7 +57,7 @@ std::string dnn_problem(const DnnApi& api, int status) {
 DnnDescriptor::DnnDescriptor(const DnnApi& api, DnnKind kind) : api_(&api), kind_(kind) {
   if (int status = api.descriptor_create(static_cast<int>(kind), &raw_)) {
     raw_ = nullptr;
-    fail(status, "be made");
+    fail(status, "be created");
   }
 }
 
@@ -83,7 +85,7 @@ void DnnDescriptor::put(DnnAttr attr, int64_t count, const void* values) {
   if (!raw_) return;
   int status =
       api_->set(raw_, static_cast<int>(attr), static_cast<int>(dnn_type(attr)), count, values);
-  if (status != 0) fail(status, ("have this " + dnn_name(attr)).str());
+  if (status != 0) fail(status, ("accept this " + dnn_name(attr)).str());
 }
 
 void DnnDescriptor::set_text(DnnAttr attr, llvm::StringRef text) {
@@ -93,7 +95,7 @@ void DnnDescriptor::set_text(DnnAttr attr, llvm::StringRef text) {
 
 Result<void> DnnDescriptor::finish() {
   if (problem_.empty())
-    if (int status = api_->finalize(raw_)) fail(status, "be finished");
+    if (int status = api_->finalize(raw_)) fail(status, "be finalised");
   if (problem_.empty()) return {};
   return error(Code::device, "{0}", problem_);
 }

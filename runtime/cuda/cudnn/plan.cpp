@@ -47,7 +47,7 @@ Result<std::unique_ptr<Cudnn>> Cudnn::over(const DnnApi& api) {
   dnn->api_ = api;
   if (int status = api.create(&dnn->handle_)) {
     dnn->handle_ = nullptr;
-    return error(Code::no_backend, "cuDNN gives no handle: {0}", dnn_problem(api, status));
+    return error(Code::no_backend, "cuDNN cannot create a handle: {0}", dnn_problem(api, status));
   }
   return dnn;
 }
@@ -192,13 +192,13 @@ Result<std::vector<std::unique_ptr<DnnPlan>>> Cudnn::plans(const DnnGraph& graph
   TG_TRY(DnnBuilt made, build(api_, handle_, graph));
   auto built = std::make_shared<const DnnBuilt>(std::move(made));
   std::vector<std::unique_ptr<DnnPlan>> plans;
-  std::string why = "the heuristics propose nothing";
+  std::string why = "the heuristics propose no engine";
   auto try_all = [&](std::vector<Proposals::Config>& configs, size_t most) {
     for (auto& [config, engine] : configs) {
       if (plans.size() >= most) return;
       auto plan = make(std::move(config), graph, built);
       if (!plan || (*plan)->workspace_bytes() > limits.workspace_bytes) {
-        why = plan ? engine + " wants more workspace than the limit" : plan.error().message;
+        why = plan ? engine + " needs more workspace than the limit" : plan.error().message;
         continue;
       }
       (*plan)->engine_ = engine;
@@ -250,9 +250,9 @@ Result<void> DnnPlan::run(const DnnAddresses& at, uint64_t workspace, void* stre
   pack.set(DnnAttr::PackWorkspace, llvm::ArrayRef<void*>(reinterpret_cast<void*>(workspace)));
   TG_CHECK(pack.finish());
   if (int status = api_->set_stream(handle_, stream))
-    return error(Code::device, "cuDNN takes no stream: {0}", dnn_problem(*api_, status));
+    return error(Code::device, "cuDNN rejects the stream: {0}", dnn_problem(*api_, status));
   if (int status = api_->execute(handle_, plan_.raw(), pack.raw()))
-    return error(Code::device, "cuDNN does not run: {0}", dnn_problem(*api_, status));
+    return error(Code::device, "cuDNN failed to run: {0}", dnn_problem(*api_, status));
   return {};
 }
 

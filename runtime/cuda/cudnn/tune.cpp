@@ -86,7 +86,7 @@ bool DnnTuner::restore(const DnnGraph& graph, const std::string& key, DnnChoice&
   if (!entry) return false;
   auto plan = dnn_.restore(graph, entry->plan);
   if (!plan || (*plan)->workspace_bytes() > limits_.workspace_bytes) {
-    plans_->reject(key, plan ? "it wants more workspace than the limit" : plan.error().message);
+    plans_->reject(key, plan ? "it needs more workspace than the limit" : plan.error().message);
     return false;
   }
   auto ran = timer_.run(bytes_of(graph, **plan), graph.tensors[0].dtype, work_of(graph, **plan));

@@ -47,15 +47,16 @@ public:
     NvrtcApi& api = api_;
     const char* missing = nullptr;
     TG_NVRTC(TG_LIBRARY_LOAD)
-    if (missing) return error(Code::no_backend, "NVRTC is too old: it has no {0}", missing);
+    if (missing)
+      return error(Code::no_backend, "NVRTC is too old: it lacks the function {0}", missing);
     if (api_.version(&major_, &minor_) != 0)
-      return error(Code::no_backend, "NVRTC does not give its version");
+      return error(Code::no_backend, "NVRTC does not report its version");
     int count = 0;
     if (api_.capability_count(&count) != 0 || count < 1)
-      return error(Code::no_backend, "NVRTC does not say which GPUs it knows");
+      return error(Code::no_backend, "NVRTC does not report which GPUs it supports");
     capabilities_.resize(static_cast<size_t>(count));
     if (api_.capabilities(capabilities_.data()) != 0)
-      return error(Code::no_backend, "NVRTC does not say which GPUs it knows");
+      return error(Code::no_backend, "NVRTC does not report which GPUs it supports");
     llvm::sort(capabilities_);
     return {};
   }
@@ -95,7 +96,7 @@ private:
                             Bytes get) {
     NvrtcProgram* program = nullptr;
     if (int status = api_.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
-      return error(Code::device, "NVRTC takes no program (error {0})", status);
+      return error(Code::device, "NVRTC cannot create a program (error {0})", status);
     std::string arch = "--gpu-architecture=" + architecture;
     std::vector<const char*> options = {arch.c_str()};
     for (llvm::StringLiteral option : kOptions) options.push_back(option.data());
@@ -136,14 +137,14 @@ Result<std::string> compile_target(const KernelCompiler& compiler,
   int wanted = 0;
   llvm::StringRef digits = architecture;
   if (!digits.consume_front("sm_") || digits.getAsInteger(10, wanted))
-    return error(Code::device, "`{0}` is no architecture of a GPU", architecture);
+    return error(Code::device, "`{0}` is not a GPU architecture", architecture);
   llvm::ArrayRef<int> known = compiler.capabilities();
   // One past the newest capability that is not newer than the GPU.
   const int* after = llvm::upper_bound(known, wanted);
   if (after == known.begin())
-    return error(Code::no_backend, "{0} makes no code for {1}, only for sm_{2} and newer",
+    return error(Code::no_backend, "{0} does not support {1}, only sm_{2} and newer",
                  compiler.version(), architecture, known.front())
-        .suggest("an NVRTC of an older CUDA, named by LD_LIBRARY_PATH or CUDA_HOME, may");
+        .suggest("name the NVRTC of an older CUDA with LD_LIBRARY_PATH or CUDA_HOME");
   int newest = *std::prev(after);
   return newest == wanted ? architecture : "compute_" + std::to_string(newest);
 }
@@ -154,7 +155,8 @@ CubinCache::CubinCache(std::string folder, KernelCompiler& compiler)
     : folder_(std::move(folder)), compiler_(compiler) {
   if (folder_.empty()) return;
   if (std::error_code error = llvm::sys::fs::create_directories(folder_)) {
-    notes_.push_back("no kernels are kept: cannot make " + folder_ + ": " + error.message());
+    notes_.push_back("compiled kernels are not stored: cannot create " + folder_ + ": " +
+                     error.message());
     folder_.clear();
   }
 }
@@ -193,7 +195,7 @@ bool CubinCache::read(const std::string& path, const std::string& key, Cubin& cu
               read_little_endian(bytes, 24, 8) == hash(bytes.drop_front(kHeader), kHeader) &&
               bytes.substr(kHeader, key.size()) == key;
   if (fits) cubin = bytes.drop_front(kHeader + key.size()).str();
-  if (!fits) notes_.push_back("the kernel cache entry " + path + " was damaged and is made anew");
+  if (!fits) notes_.push_back("the kernel cache entry " + path + " was damaged and is replaced");
   return fits;
 }
 
@@ -206,7 +208,8 @@ void CubinCache::write(const std::string& path, const std::string& key, const Cu
     out << header << content;
     return {};
   });
-  if (!written) notes_.push_back("a kernel could not be kept: " + written.error().message);
+  if (!written)
+    notes_.push_back("a compiled kernel could not be stored: " + written.error().message);
 }
 
 } // namespace tg::cuda

@@ -12,15 +12,17 @@ constexpr CUresult kErrorStub = 34, kErrorNoDevice = 100, kErrorInvalidDevice = 
 std::string start_advice(CUresult result) {
   switch (result) {
   case kErrorStub:
-    return "the CUDA toolkit's stub of the driver is loaded, which is there to link with: take its "
-           "folder out of LD_LIBRARY_PATH, and install the driver where there is none";
+    return "the CUDA toolkit's stub of the driver is loaded, which is only for linking: remove its "
+           "folder from LD_LIBRARY_PATH, and install the driver if it is missing";
   case kErrorNoDevice:
-  case kErrorInvalidDevice: return "the driver sees no GPU; is one given to this machine?";
-  case kErrorMismatch: return "the driver's library and its kernel module differ: restart";
-  case kErrorNotReady:
-    return "on machines whose GPUs are joined by switches their fabric manager has to run";
+  case kErrorInvalidDevice:
+    return "the driver finds no GPU; check that one is assigned to this machine";
+  case kErrorMismatch:
+    return "the driver's library and its kernel module have different versions: restart the "
+           "machine";
+  case kErrorNotReady: return "on machines with NVSwitch, the fabric manager must be running";
   case kErrorNotPermitted:
-  case kErrorOperatingSystem: return "this user may need permission for /dev/nvidia*";
+  case kErrorOperatingSystem: return "this user may lack permission for /dev/nvidia*";
   default: return "";
   }
 }
@@ -35,7 +37,8 @@ Result<std::unique_ptr<DriverApi>> DriverApi::open() {
   const char* missing = nullptr;
   TG_CUDA_DRIVER(TG_LIBRARY_LOAD)
   if (missing)
-    return error(Code::no_backend, "the NVIDIA driver is too old: it has no {0}", missing);
+    return error(Code::no_backend, "the NVIDIA driver is too old: it lacks the function {0}",
+                 missing);
   if (CUresult result = api.Init(0))
     return error(Code::no_backend, "the NVIDIA driver does not start: {0}", api.message(result))
         .suggest(start_advice(result));
@@ -53,8 +56,8 @@ Result<std::vector<Gpu>> list_gpus() {
   TG_TRY(std::unique_ptr<DriverApi> api, DriverApi::open());
   int count = 0;
   if (CUresult result = api->DeviceGetCount(&count))
-    return error(Code::no_backend, "the NVIDIA driver lists no GPUs: {0}", api->message(result));
-  if (count == 0) return error(Code::no_backend, "the NVIDIA driver sees no GPU");
+    return error(Code::no_backend, "the NVIDIA driver cannot list GPUs: {0}", api->message(result));
+  if (count == 0) return error(Code::no_backend, "the NVIDIA driver finds no GPU");
   std::vector<Gpu> gpus;
   for (int i = 0; i < count; ++i) {
     CUdevice device = 0;
@@ -72,7 +75,8 @@ Result<std::vector<Gpu>> list_gpus() {
     gpu.memory_bytes = static_cast<int64_t>(bytes);
     gpus.push_back(std::move(gpu));
   }
-  if (gpus.empty()) return error(Code::no_backend, "the NVIDIA driver describes none of its GPUs");
+  if (gpus.empty())
+    return error(Code::no_backend, "the NVIDIA driver does not describe any of its GPUs");
   return gpus;
 }
 

@@ -34,10 +34,10 @@ bool invalidates_context(CUresult result) {
 /// Returns advice to append to a message; empty if there is none.
 const char* advice(CUresult result) {
   constexpr CUresult kUnavailable = 46, kUnknown = 999;
-  if (invalidates_context(result)) return "; the GPU's context is lost: start the program anew";
-  if (result == kUnavailable) return "; another program may have the GPU to itself";
+  if (invalidates_context(result)) return "; the GPU's context is lost: restart the program";
+  if (result == kUnavailable) return "; another program may use the GPU exclusively";
   if (result == kUnknown)
-    return "; the driver may have lost the GPU: start the program anew, then the machine";
+    return "; the driver may have lost the GPU: restart the program, then the machine";
   return "";
 }
 
@@ -84,7 +84,7 @@ public:
     TG_CHECK(attribute(l2_bytes_, kAttributeL2Bytes));
     TG_CHECK(
         check(api_->DeviceTotalMem(&memory_bytes_, device_), "reading the size of its memory"));
-    TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "making a context"));
+    TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "creating a context"));
     static const RetainedContext lasting(*api_, device_);
     TG_CHECK(enter());
     architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
@@ -123,7 +123,7 @@ public:
 
   Result<void> release(Address memory) override {
     std::erase(memory_, memory);
-    return check(api_->MemFree(memory), "giving memory back");
+    return check(api_->MemFree(memory), "freeing memory");
   }
 
   Result<std::byte*> allocate_pinned(int64_t bytes) override {
@@ -136,7 +136,7 @@ public:
 
   Result<Stream> make_stream() override {
     CUstream stream = nullptr;
-    TG_CHECK(check(api_->StreamCreate(&stream, kStreamNonBlocking), "making a stream"));
+    TG_CHECK(check(api_->StreamCreate(&stream, kStreamNonBlocking), "creating a stream"));
     streams_.push_back(stream);
     return static_cast<Stream>(streams_.size() - 1);
   }
@@ -144,7 +144,7 @@ public:
   Result<Event> make_event() override {
     CUevent event = nullptr;
     TG_CHECK(enter());
-    TG_CHECK(check(api_->EventCreate(&event, 0), "making an event"));
+    TG_CHECK(check(api_->EventCreate(&event, 0), "creating an event"));
     events_.push_back(event);
     return static_cast<Event>(events_.size() - 1);
   }
@@ -157,14 +157,13 @@ public:
       Diagnostic refused = std::move(check(result, "loading a compiled kernel").error());
       if (llvm::is_contained(kNoPtxCompiler, result))
         return std::move(refused).suggest(
-            "NVRTC does not know this GPU, and the driver's own compiler "
-            "(libnvidia-ptxjitcompiler) is missing or switched off (CUDA_DISABLE_PTX_JIT): a newer "
-            "NVRTC wants neither");
+            "NVRTC does not support this GPU, and the driver's own compiler "
+            "(libnvidia-ptxjitcompiler) is missing or switched off (CUDA_DISABLE_PTX_JIT): install "
+            "a newer NVRTC");
       if (!llvm::is_contained(kForeignCode, result)) return refused;
-      return std::move(refused).suggest(
-          "the driver may be older than NVRTC, which compiled it: "
-          "`tg devices` shows the versions of both, LD_LIBRARY_PATH or "
-          "CUDA_HOME may name another");
+      return std::move(refused).suggest("the driver may be older than NVRTC, which compiled it: "
+                                        "`tg devices` shows both versions; use LD_LIBRARY_PATH or "
+                                        "CUDA_HOME to select another");
     }
     modules_.push_back(module);
     TG_CHECK(check(api_->ModuleGetFunction(&function, module, kernel.c_str()),
@@ -236,7 +235,7 @@ public:
     CUgraphExec executable = nullptr;
     captured_.reset();
     TG_CHECK(check(api_->StreamEndCapture(streams_[stream], &graph), "ending a capture"));
-    Result<void> made = check(api_->GraphInstantiate(&executable, graph, 0), "making a graph");
+    Result<void> made = check(api_->GraphInstantiate(&executable, graph, 0), "creating a graph");
     api_->GraphDestroy(graph);
     if (!made) return std::move(made.error());
     graphs_.push_back(executable);
@@ -247,8 +246,7 @@ public:
     return check(api_->GraphLaunch(graphs_[graph], streams_[stream]), "starting a run");
   }
   Result<void> release_graph(Graph graph) override {
-    return check(api_->GraphExecDestroy(std::exchange(graphs_[graph], nullptr)),
-                 "giving a graph back");
+    return check(api_->GraphExecDestroy(std::exchange(graphs_[graph], nullptr)), "freeing a graph");
   }
 
   Result<void> synchronise(Stream stream) override {

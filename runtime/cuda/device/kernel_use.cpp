@@ -78,7 +78,7 @@ private:
 
 Result<KernelUse> kernel_use(const Cubin& cubin, llvm::StringRef kernel) {
   Elf elf(cubin);
-  if (!elf.open()) return error(Code::device, "the compiled kernel is no machine code");
+  if (!elf.open()) return error(Code::device, "the compiled kernel is not machine code");
   int64_t symbol = elf.symbol(kernel);
   const Section* info = elf.section(".nv.info");
   if (symbol < 0 || !info)

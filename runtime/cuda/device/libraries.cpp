@@ -255,7 +255,7 @@ Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
     if (why && reason.empty() && !llvm::StringRef(why).contains("No such file")) reason = why;
   }
   if (!reason.empty())
-    return error(Code::no_backend, "{0} does not load: {1}", library_name(library), reason);
+    return error(Code::no_backend, "{0} cannot be loaded: {1}", library_name(library), reason);
   return error(Code::no_backend, "{0} is not found ({1})", library_name(library),
                library_files(library)[0]);
 }
@@ -292,7 +292,7 @@ Installation find_installation() {
       found.version = version_text(library, number);
       found.tried = tried_as(library, found.version);
     } else {
-      found.problem = (library_name(library) + " does not give its version").str();
+      found.problem = (library_name(library) + " does not report its version").str();
     }
     installation.libraries.push_back(std::move(found));
   }

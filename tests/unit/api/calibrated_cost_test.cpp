@@ -390,7 +390,7 @@ public:
   double us = 80; // of a run of the result
   int compared = 0;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
-    if (late) return error(Code::limit_no_answer, "the time was over");
+    if (late) return error(Code::limit_no_answer, "the time limit was reached");
     WholeRuns runs;
     runs.times = compare_times(std::vector<double>(6, 100), std::vector<double>(6, us));
     runs.disturbance = disturbance;

@@ -178,7 +178,7 @@ TEST(Environment, WhatIsWrongIsAnError) {
   Environment game = environment(by_prices());
   EXPECT_FALSE(game.step(0)) << "before reset()";
   for (const std::string& text : {game.after(0).error().text(), game.numbers(0).error().text()})
-    EXPECT_NE(text.find("reset() begins an episode"), std::string::npos) << text;
+    EXPECT_NE(text.find("start an episode with reset()"), std::string::npos) << text;
   EXPECT_EQ(game.model().text(), model_of().text());
   ASSERT_FALSE(game.reset());
   auto none = game.step(game.actions());

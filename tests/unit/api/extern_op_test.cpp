@@ -91,7 +91,7 @@ TEST(ExternOps, WithoutAKernelAreRefused) {
   other.declaration = "extern op reversed(x: f32[N]) -> f32[N]";
   auto program = compile(*model, {.backend = Backend::Ref, .externs = {other, pairs()}});
   ASSERT_FALSE(program);
-  EXPECT_NE(program.error().text().find("for another type"), std::string::npos)
+  EXPECT_NE(program.error().text().find("for a different type"), std::string::npos)
       << program.error().text();
 }
 

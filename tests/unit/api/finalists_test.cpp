@@ -47,7 +47,7 @@ public:
     for (const Graph* graph : graphs) {
       screened.push_back(graph->op_count());
       double time = times[graph->op_count()];
-      found.push_back({time, std::isfinite(time) ? "" : "gives another output"});
+      found.push_back({time, std::isfinite(time) ? "" : "gives a different output"});
     }
     return found;
   }
@@ -112,8 +112,8 @@ TEST_F(Finalists, TheFastestIsTakenThoughPricesSayOtherwise) {
   EXPECT_EQ(report.finalists, 3u);
   EXPECT_EQ(report.cost_after_us, 30);
   ASSERT_EQ(report.notes.size(), 1u);
-  EXPECT_EQ(report.notes[0], "of 3 finalists measured whole, one that prices put 20.0 us above the "
-                             "cheapest runs faster, by 1.25x");
+  EXPECT_EQ(report.notes[0], "of 3 finalists timed in whole runs, one priced 20.0 us above the "
+                             "cheapest is faster, by 1.25x");
 }
 
 TEST_F(Finalists, TheCheapestStaysWithinTheNoise) {
@@ -148,9 +148,8 @@ TEST_F(Finalists, WhatASecondOpinionChoseIsMeasuredInAnyCase) {
   alternative_costs = "analytic:cpu";
   EXPECT_EQ(choose(2), 4u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 4}));
-  EXPECT_EQ(report.notes[0],
-            "of 2 finalists measured whole, the one that analytic:cpu prices chose "
-            "runs faster, by 1.25x");
+  EXPECT_EQ(report.notes[0], "of 2 finalists timed in whole runs, the one chosen by analytic:cpu "
+                             "prices is faster, by 1.25x");
 }
 
 TEST_F(Finalists, WhereTheSourceIsTheCheapestTheFastestMeetsItOnce) {
@@ -174,8 +173,8 @@ TEST_F(Finalists, TheOthersAreCompletedAndThoseAlikeAreOne) {
   EXPECT_EQ(choose(8), 4u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 4})) << "the best is what it was";
   EXPECT_EQ(report.cost_after_us, 5);
-  EXPECT_EQ(report.notes[0], "of 2 finalists measured whole, one that prices put 5.0 us below the "
-                             "cheapest runs faster, by 1.25x");
+  EXPECT_EQ(report.notes[0], "of 2 finalists timed in whole runs, one priced 5.0 us below the "
+                             "cheapest is faster, by 1.25x");
 }
 
 /// Operators that become one kernel at load have a higher price one by one.
@@ -184,8 +183,9 @@ TEST_F(Finalists, WhichAreMeasuredIsByPricesOfWhatIsLaunched) {
   groups.prices = {{1, 9}, {2, 8}, {3, 5}};
   EXPECT_EQ(choose(2), 3u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 3})) << "the cheapest by operators in any case";
-  EXPECT_EQ(report.notes[0], "of 3 candidates the 2 cheapest are measured whole, by prices of what "
-                             "is launched at once");
+  EXPECT_EQ(
+      report.notes[0],
+      "whole runs are limited to the 2 cheapest of 3 candidates, by prices of groups of operators");
   runs.screened.clear();
   choose(8);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2, 3})) << "all of them";
@@ -195,14 +195,15 @@ TEST_F(Finalists, WhatDoesNotRunOrDiffersIsNot) {
   runs.times = {{1, kNever}, {2, 60}, {3, kNever}};
   EXPECT_EQ(choose(8), 2u);
   EXPECT_EQ(fault, "");
-  EXPECT_EQ(report.notes[0], "the cheapest of 3 finalists gives another output; the fastest of the "
-                             "others goes on");
+  EXPECT_EQ(
+      report.notes[0],
+      "the cheapest of 3 finalists gives a different output; the fastest of the others is used");
 }
 
 TEST_F(Finalists, NoneTakesTheSourcesPlaceWhereNonePasses) {
   runs.times = {{1, kNever}, {2, kNever}, {3, kNever}};
   EXPECT_EQ(choose(8), 1u);
-  EXPECT_EQ(fault, "gives another output");
+  EXPECT_EQ(fault, "gives a different output");
   EXPECT_EQ(runs.compared, 0);
 }
 
@@ -215,7 +216,7 @@ TEST_F(Finalists, ScreeningHoldsOutputsAgainstTheSource) {
   ASSERT_TRUE(screened.ok());
   EXPECT_EQ((*screened)[0].fault, "");
   EXPECT_GT((*screened)[0].median_us, 0);
-  EXPECT_NE((*screened)[1].fault.find("gives another output `y`"), std::string::npos);
+  EXPECT_NE((*screened)[1].fault.find("gives a different output `y`"), std::string::npos);
   EXPECT_NE((*screened)[1].fault.find("and may be 0.0010)"), std::string::npos);
 }
 
@@ -228,7 +229,7 @@ TEST_F(Finalists, ComparingHoldsOutputsAgainstTheFirst) {
   ASSERT_TRUE(equal.ok() && different.ok());
   EXPECT_EQ(equal->fault, "");
   EXPECT_EQ(equal->times.first.runs, 2u);
-  EXPECT_EQ(different->fault.find("gives another output `y` "), 0u) << different->fault;
+  EXPECT_EQ(different->fault.find("gives a different output `y` "), 0u) << different->fault;
 }
 
 /// A `relu` of negative values is zero: the comparison proves nothing.
@@ -254,9 +255,8 @@ TEST_F(Finalists, OutputsOfTheFirstThatAreNotFiniteLeaveTheTime) {
   ASSERT_TRUE(runs.ok());
   EXPECT_EQ(runs->fault, "");
   EXPECT_EQ(runs->times.first.runs, 2u);
-  EXPECT_EQ(runs->note,
-            "output `y` of the source is not finite on random inputs: graphs are judged "
-            "by their time alone there");
+  EXPECT_EQ(runs->note, "output `y` of the source is not finite on random inputs: there, graphs "
+                        "are compared only by time");
   auto finite = finalists.compare(number, number);
   ASSERT_TRUE(finite.ok());
   EXPECT_EQ(finite->note, "");
@@ -278,8 +278,8 @@ TEST_F(Finalists, ANaNInTheModelIsSaidAndOtherOutputsAreCompared) {
   EXPECT_EQ(runs->note.find("output `y` of the source is not finite"), 0u) << runs->note;
   auto different = finalists.compare(nan, other), negated = finalists.compare(nan, opposite);
   ASSERT_TRUE(different.ok() && negated.ok());
-  EXPECT_EQ(different->fault.find("gives another output `i`"), 0u) << different->fault;
-  EXPECT_EQ(negated->fault.find("gives another output `b`"), 0u) << negated->fault;
+  EXPECT_EQ(different->fault.find("gives a different output `i`"), 0u) << different->fault;
+  EXPECT_EQ(negated->fault.find("gives a different output `b`"), 0u) << negated->fault;
 }
 
 #if defined(__SSE__)
@@ -298,8 +298,8 @@ TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
   auto slow = finalists.compare(tiny, tiny), fast = finalists.compare(plain, plain);
   ASSERT_TRUE(slow.ok() && fast.ok());
   EXPECT_EQ(slow->note,
-            "denormal numbers turn up in runs of the source on random inputs, in 2 "
-            "operators, first in `mul` f32[64, 64]: runs may be slower than prices say");
+            "denormal numbers occur in runs of the source on random inputs, in 2 "
+            "operators, first in `mul` f32[64, 64]: runs may be slower than the prices");
   EXPECT_EQ(fast->note, "");
 }
 #endif
@@ -482,7 +482,7 @@ TEST_F(InParts, AreComparedWhereMemoryIsShort) {
     EXPECT_EQ(said, large) << runs->note;
     EXPECT_EQ(runs->in_parts, large);
     EXPECT_EQ(runs->fault, "");
-    EXPECT_NE(wrong->fault.find("gives another output `y`"), std::string::npos) << wrong->fault;
+    EXPECT_NE(wrong->fault.find("gives a different output `y`"), std::string::npos) << wrong->fault;
     Result<std::vector<ScreeningResult>> screened = runner.screen(source, {&same, &other});
     ASSERT_TRUE(screened) << screened.error().message;
     EXPECT_EQ((*screened)[0].fault, "");

@@ -95,7 +95,7 @@ TEST_F(MeasuredCostTest, WhatWasTimedWhileOthersComputedIsTimedAgain) {
     EXPECT_EQ(price_graph(graph, again), first) << "as long as the model lives";
     EXPECT_EQ(costs.timed(), 3u);
     ASSERT_EQ(costs.notes().size(), 1u);
-    EXPECT_NE(costs.notes()[0].find("3 of 3 prices were taken while other work ran"),
+    EXPECT_NE(costs.notes()[0].find("3 of 3 prices were measured while other programs ran"),
               std::string::npos)
         << costs.notes()[0];
   }

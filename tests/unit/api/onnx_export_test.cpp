@@ -269,7 +269,7 @@ TEST_F(OnnxExportTest, WhatIsKeptComesBackWithItsWeightsComputed) {
                       "}\n");
   KeptOperators kept = kept_around(source);
   onnx::schema::Model model = exported(source, &kept);
-  EXPECT_EQ(notes, std::vector<std::string>{"kept as they are: 1 LSTM"});
+  EXPECT_EQ(notes, std::vector<std::string>{"kept unchanged: 1 LSTM"});
   ASSERT_EQ(model.graph().node_size(), 3);
   EXPECT_EQ(model.graph().node(1).op_type(), "LSTM");
   EXPECT_EQ(model.graph().node(1).input(0), model.graph().node(0).output(0));

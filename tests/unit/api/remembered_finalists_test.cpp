@@ -125,13 +125,13 @@ TEST_F(Remembered, WhatWasCutIsNotKept) {
 }
 
 TEST_F(Remembered, FaultsAndRemarksAreNotKept) {
-  told.runs = WholeRuns{{}, "gives another output"};
+  told.runs = WholeRuns{{}, "gives a different output"};
   (void)ask();
-  EXPECT_EQ(ask().fault, "gives another output");
+  EXPECT_EQ(ask().fault, "gives a different output");
   told.runs = faster();
-  told.runs.note = "denormal numbers turn up";
+  told.runs.note = "denormal numbers occur";
   (void)ask();
-  EXPECT_EQ(ask().note, "denormal numbers turn up");
+  EXPECT_EQ(ask().note, "denormal numbers occur");
   told.runs = faster();
   told.runs.disturbance = Disturbance::Slight;
   (void)ask();

@@ -202,11 +202,11 @@ TEST(Api, RulesDevicesAndLimitsAreChecked) {
   EXPECT_FALSE(optimize(model, {.cost = CostSpec::analytic("abacus")}));
   EXPECT_FALSE(optimize(model, {.cost = CostSpec::table("no_such_file.json")}));
   EXPECT_EQ(message(optimize(model, {.alpha = 0.5})),
-            "`alpha` takes a number from 1 to 1000000, not 0.5");
+            "`alpha` requires a number from 1 to 1000000, not 0.5");
   EXPECT_EQ(message(optimize(model, {.time_limit_s = NAN})),
-            "`time_limit_s` takes a number from 0 to 1000000000, not nan");
+            "`time_limit_s` requires a number from 0 to 1000000000, not nan");
   EXPECT_EQ(message(optimize(model, {.threads = -3})),
-            "`threads` takes a number from 1 to 1024, not -3");
+            "`threads` requires a number from 1 to 1024, not -3");
 }
 
 TEST(Api, AResultIsVerifiedAndExplained) {
@@ -303,7 +303,7 @@ model rows(ids: i64[2]) -> (y: f32[2, 3]) {
   auto notes = save_onnx(model, path, 18, {.backend = Backend::Ref});
   ASSERT_TRUE(notes) << notes.error().text();
   ASSERT_EQ(notes->size(), 1u);
-  EXPECT_NE(notes->front().find("`ids` has to name rows from 0 to 4"), std::string::npos);
+  EXPECT_NE(notes->front().find("`ids` must contain rows from 0 to 4"), std::string::npos);
   EXPECT_GT(std::filesystem::file_size(path), 60u);
   EXPECT_FALSE(save_onnx(model, path, 12, {.backend = Backend::Ref}));
   EXPECT_FALSE(save_onnx(model, scratch("no/such/folder/m.onnx")));
@@ -320,7 +320,7 @@ TEST(Api, OperatorsOfAnOnnxFileAreKeptForAnother) {
   EXPECT_FALSE(verify(*source, fast->model));
   auto notes = save_onnx(fast->model, to);
   ASSERT_TRUE(notes) << notes.error().text();
-  EXPECT_EQ(notes->front(), "kept as they are: 1 LSTM, 1 GRU, 2 RNN");
+  EXPECT_EQ(notes->front(), "kept unchanged: 1 LSTM, 1 GRU, 2 RNN");
   auto written = parse_file(to);
   ASSERT_TRUE(written) << written.error().text();
   auto equal = verify(*source, *written);
@@ -523,9 +523,9 @@ TEST(Api, AModelIsOptimisedForTheTypeThatItRunsIn) {
 TEST(Api, TypesOfRunsAreChecked) {
   Model model = parsed(kTwins);
   EXPECT_EQ(message(compile(model, {.dtype = DType::I64})),
-            "`dtype` takes one of f32, f16, bf16, not `i64`");
+            "`dtype` requires one of f32, f16, bf16, not `i64`");
   EXPECT_EQ(message(optimize(model, {.dtype = DType::Bool})),
-            "`dtype` takes one of f32, f16, bf16, not `bool`");
+            "`dtype` requires one of f32, f16, bf16, not `bool`");
   EXPECT_EQ(message(compile(model, {.allow_tf32 = true})), "`allow_tf32` requires cuda, not `cpu`");
   EXPECT_EQ(message(optimize(model, {.allow_tf32 = true, .cost = CostSpec::analytic()})),
             "`allow_tf32` requires cuda, not `analytic`");

@@ -29,18 +29,18 @@ TEST(TimeNotes, AWideGapNamesBothFiguresAndItsCause) {
     return llvm::StringRef(gap_note(gap)).contains(cause);
   };
   EXPECT_EQ(gap_note(gap),
-            "a whole run takes 128.0 us, 6.9 times as long as the cost of 18.5 us says; likely "
-            "cause: operands that are not in the caches, as they are where operators are timed");
+            "a whole run takes 128.0 us, 6.9 times as long as its cost of 18.5 us; likely "
+            "cause: operands are not in the caches, as they are when operators are timed");
   gap.threads = 2;
   EXPECT_TRUE(names("`--threads 1`"));
   gap.origin = PriceOrigin::Estimated;
   EXPECT_TRUE(names("`tg calibrate`"));
   gap.slow_machine = true;
-  EXPECT_TRUE(names("slower now than it did when the prices were taken"));
+  EXPECT_TRUE(names("slower now than when the prices were measured"));
   gap.origin = PriceOrigin::Timed;
-  EXPECT_TRUE(names("slower now than it did when the prices were taken"));
+  EXPECT_TRUE(names("slower now than when the prices were measured"));
   gap.origin = PriceOrigin::Profile;
-  EXPECT_TRUE(names("a device by name"));
+  EXPECT_TRUE(names("a named device"));
   gap.origin = PriceOrigin::Table;
   EXPECT_TRUE(names("another machine"));
   EXPECT_TRUE(is_gap_note(gap_note(gap)));
@@ -52,8 +52,8 @@ TEST(TimeNotes, AWideGapNamesBothFiguresAndItsCause) {
 
 TEST(TimeNotes, RunsFarBelowTheirPriceHaveANoteToo) {
   EXPECT_EQ(gap_note({.price_us = 500, .run_us = 100, .threads = 2, .denormals = true}),
-            "a whole run takes 100.0 us, 5.0 times as short as the cost of 500.0 us says; likely "
-            "cause: the prices were taken on a busy machine");
+            "a whole run takes 100.0 us, 5.0 times as short as its cost of 500.0 us; likely "
+            "cause: the prices were measured on a busy machine");
 }
 
 TEST(TimeNotes, TheOriginOfPricesIsThatOfTheirSource) {
@@ -66,7 +66,7 @@ TEST(TimeNotes, TheOriginOfPricesIsThatOfTheirSource) {
   EXPECT_EQ(origin(tangram::CostSpec::analytic("cpu")), PriceOrigin::Profile);
   EXPECT_EQ(origin(tangram::CostSpec::table("costs.json")), PriceOrigin::Table);
   report.slow_machine = true;
-  report.notes = {"denormal numbers turn up in runs"};
+  report.notes = {"denormal numbers occur in runs"};
   PriceGap gap = gap_of(report, {}, 20, 1);
   EXPECT_TRUE(gap.slow_machine && gap.denormals);
   EXPECT_EQ(gap.price_us, 10);

@@ -42,7 +42,7 @@ TEST_P(Training, RunsGoOnFromWhatTheLastOneMade) {
   }
   auto none = program->run(std::vector<Tensor>{});
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().diagnostics[0].message, "0 inputs where `steps` takes 1");
+  EXPECT_EQ(none.error().diagnostics[0].message, "got 0 inputs, but `steps` takes 1");
 }
 
 TEST_P(Training, BeginsWithTheWeightsThatAreGiven) {

@@ -27,13 +27,15 @@ TEST(ExternSignature, BindsNamesFromOperands) {
 }
 
 TEST(ExternSignature, SaysWhatDoesNotFit) {
-  EXPECT_EQ(typed("(f32[N], f32[N]) -> f32[N]", {f32({3}), f32({4})}), "`N` is 3 and 4");
-  EXPECT_EQ(typed("(f32[N]) -> f32[N]", {f32({3}), f32({3})}), "it takes 1 operands, got 2");
-  EXPECT_EQ(typed("(f32[N]) -> f32[N]", {f32({3, 4})}), "an operand declared f32[N] is f32[3, 4]");
+  EXPECT_EQ(typed("(f32[N], f32[N]) -> f32[N]", {f32({3}), f32({4})}),
+            "`N` is 3 in one operand and 4 in another");
+  EXPECT_EQ(typed("(f32[N]) -> f32[N]", {f32({3}), f32({3})}), "it takes 1 operand, got 2");
+  EXPECT_EQ(typed("(f32[N]) -> f32[N]", {f32({3, 4})}),
+            "an operand is declared as f32[N], got f32[3, 4]");
   EXPECT_EQ(typed("(T[N], T[N]) -> T[N]", {f32({3}), of(DType::I32, {3})}),
-            "an operand declared T[N] is i32[3]");
+            "an operand is declared as T[N], got i32[3]");
   EXPECT_EQ(typed("(f32[N], f32[2 N *]) -> f32[N]", {f32({3}), f32({5})}),
-            "`2 * N` is 6, the operand has 5");
+            "`2 * N` is 6, but the operand has 5");
   EXPECT_EQ(typed("(f32[N]) -> f32[N 2 /]", {f32({3})}),
             "`N / 2` has no value: it overflows, or its division leaves a remainder");
   EXPECT_EQ(typed("(f32[N]) -> f32[N] where N 2 % 0 ==", {f32({3})}),

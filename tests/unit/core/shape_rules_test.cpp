@@ -71,11 +71,11 @@ TEST(ShapeRules, AttentionBroadcastsHeadsAndMasks) {
   EXPECT_EQ(attention({3, 5, 8}, {8, 7}, {7, 4}, Shape{2, 1, 5, 1}).type, "f32[2, 3, 5, 4]");
   EXPECT_EQ(attention({5, 8}, {8, 7}, {7, 4}, Shape{}).type, "f32[5, 4]");
   EXPECT_EQ(attention({5, 8}, {9, 7}, {7, 4}).why,
-            "queries of width 8 meet keys[.., width, places] of width 9");
+            "the queries have width 8, but the keys[.., width, places] have width 9");
   EXPECT_EQ(attention({5, 8}, {8, 7}, {6, 4}).why,
-            "7 keys[.., width, places] meet 6 values[.., places, width]");
+            "there are 7 keys[.., width, places], but 6 values[.., places, width]");
   EXPECT_EQ(attention({8}, {8, 7}, {7, 4}).why,
-            "attention needs two dimensions or more, got f32[8], f32[8, 7] and f32[7, 4]");
+            "attention requires two or more dimensions, got f32[8], f32[8, 7] and f32[7, 4]");
   EXPECT_EQ(attention({2, 5, 8}, {3, 8, 7}, {7, 4}).why,
             "batch dimensions [2], [3] and [] do not broadcast");
   EXPECT_EQ(attention({1, 8}, {8, 7}, {7, 4}, Shape{5, 7}).why,
@@ -94,7 +94,7 @@ TEST(ShapeRules, ConvGroupsFollowFromShapes) {
             "f32[1, 64, 7, 8]");
   EXPECT_EQ(conv({32, 1, 3, 3}, {{"pad", num(1)}}).type, "f32[1, 32, 14, 15]") << "depthwise";
   EXPECT_EQ(conv({64, 8, 3, 3}, {{"dilation", ints({2, 1})}}).type, "f32[1, 64, 10, 13]");
-  EXPECT_EQ(conv({64, 5, 3, 3}, {}).why, "32 input channels are no multiple of the kernel's 5");
+  EXPECT_EQ(conv({64, 5, 3, 3}, {}).why, "32 input channels are not a multiple of the kernel's 5");
   EXPECT_EQ(conv({6, 8, 3, 3}, {}).why, "6 output channels do not divide into 4 groups");
   EXPECT_FALSE(conv({64, 32, 15, 3}, {}).ok);
   EXPECT_EQ(conv({64, 32, 3, 3}, {{"stride", num(0)}}).why, "`stride` must be at least 1, got 0");
@@ -109,16 +109,16 @@ TEST(ShapeRules, MinimalFilteringHasTheShapesOfItsConvolution) {
   EXPECT_EQ(weight({64, 32, 3, 3}, 2).type, "f32[16, 64, 32]");
   EXPECT_EQ(weight({64, 32, 3, 3}, 3).why, "`tile` must be 2 or 4, got 3");
   EXPECT_EQ(weight({64, 32, 3, 1}, 2).why,
-            "winograd_weight needs w[O, I, 3, 3], got f32[64, 32, 3, 1]");
+            "winograd_weight requires w[O, I, 3, 3], got f32[64, 32, 3, 1]");
   auto conv = [](Shape u, Attrs attrs = {}, std::optional<Shape> bias = absent) {
     return run(OpKind::WinogradConv2d, {Shape{1, 32, 14, 15}, u, bias, absent}, attrs);
   };
   EXPECT_EQ(conv({36, 64, 32}).type, "f32[1, 64, 12, 13]");
   EXPECT_EQ(conv({16, 64, 8}, {{"pad", Value::of_enum("same")}}, Shape{64}).type,
             "f32[1, 64, 14, 15]");
-  EXPECT_EQ(conv({25, 64, 32}).why, "winograd_conv2d needs x[N, C, H, W] and u[16 or 36, O, C / "
+  EXPECT_EQ(conv({25, 64, 32}).why, "winograd_conv2d requires x[N, C, H, W] and u[16 or 36, O, C / "
                                     "groups], got f32[1, 32, 14, 15] and f32[25, 64, 32]");
-  EXPECT_EQ(conv({16, 64, 5}).why, "32 input channels are no multiple of the kernel's 5");
+  EXPECT_EQ(conv({16, 64, 5}).why, "32 input channels are not a multiple of the kernel's 5");
   EXPECT_EQ(conv({16, 6, 8}).why, "6 output channels do not divide into 4 groups");
   EXPECT_EQ(conv({16, 64, 32}, {}, Shape{32}).why, "the bias must be f32[64], got f32[32]");
 }
@@ -248,13 +248,14 @@ TEST(ShapeRules, TransposedConvolutionsCutPaddingOff) {
   EXPECT_EQ(conv({8, 3, 3, 3}, {{"groups", num(4)}}, Shape{12}).type, "f32[1, 12, 7, 8]");
   EXPECT_EQ(conv({8, 3, 3, 3}, {{"stride", num(2)}, {"pad", same}}).type, "f32[1, 3, 10, 12]");
   EXPECT_EQ(conv({8, 3, 2, 2}, {{"stride", num(3)}, {"pad", same}}).why,
-            "`pad` = same needs windows that reach from one to the next, got a kernel of 2 and a "
+            "`pad` = same requires windows without gaps between them, got a kernel of 2 and a "
             "stride of 3");
-  EXPECT_EQ(conv({4, 3, 3, 3}, {}).why, "x has 8 channels, and the kernel is for 4");
+  EXPECT_EQ(conv({4, 3, 3, 3}, {}).why, "x has 8 channels, but the kernel has 4");
   EXPECT_EQ(conv({8, 3, 3, 3}, {{"groups", num(3)}}).why, "8 channels do not divide into 3 groups");
   EXPECT_EQ(conv({8, 3, 3, 3}, {}, Shape{8}).why, "the bias must be f32[3], got f32[8]");
-  EXPECT_EQ(conv({8, 3, 1, 1}, {{"pad", num(3)}}).why,
-            "`pad` = [3, 3, 3, 3] leaves nothing of f32[1, 8, 5, 6] under f32[8, 3, 1, 1]");
+  EXPECT_EQ(
+      conv({8, 3, 1, 1}, {{"pad", num(3)}}).why,
+      "`pad` = [3, 3, 3, 3] leaves no elements of f32[1, 8, 5, 6] with the kernel f32[8, 3, 1, 1]");
   EXPECT_EQ(conv({8, 3, 3, 3}, {{"output_padding", num(-1)}}).why,
             "`output_padding` must be at least 0, got -1");
   EXPECT_FALSE(conv({8, 3, 3}, {}).ok);
@@ -276,10 +277,10 @@ TEST(ShapeRules, ConvolutionsOfVolumesTakeOneNumberOrThree) {
   EXPECT_EQ(conv({5, 4, 3, 3, 3}, {{"stride", ints({1, 2})}}).why,
             "`stride` must be n or [d, h, w], got [1, 2]");
   EXPECT_EQ(conv({5, 4, 3, 3, 3}, {{"pad", ints({1, 2})}}).why,
-            "`pad` must be n, [d, h, w] or six numbers, three before and three behind, got [1, 2]");
+            "`pad` must be n, [d, h, w] or six numbers, three before and three after, got [1, 2]");
   EXPECT_EQ(conv({5, 4, 3, 3, 3}, {{"dilation", ints({0})}}).why,
             "`dilation` must be at least 1, got 0");
-  EXPECT_EQ(conv({5, 3, 3, 3, 3}, {}).why, "4 input channels are no multiple of the kernel's 3");
+  EXPECT_EQ(conv({5, 3, 3, 3, 3}, {}).why, "4 input channels are not a multiple of the kernel's 3");
   EXPECT_FALSE(conv({5, 4, 7, 3, 3}, {}).ok);
   EXPECT_FALSE(conv({5, 4, 3, 3}, {}).ok);
   EXPECT_EQ(conv({5, 4, 3, 3, 3}, {}, Shape{4}).why, "the bias must be f32[5], got f32[4]");
@@ -314,7 +315,7 @@ TEST(ShapeRules, OrdersAndBoxes) {
   };
   EXPECT_EQ(boxes({2, 3, 6}, 4).type, "i64[24, 3]");
   EXPECT_EQ(boxes({2, 3, 6}, 100).type, "i64[36, 3]");
-  EXPECT_EQ(boxes({2, 3, 5}, 4).why, "non_max_suppression needs boxes[B, N, 4] and scores[B, C, "
+  EXPECT_EQ(boxes({2, 3, 5}, 4).why, "non_max_suppression requires boxes[B, N, 4] and scores[B, C, "
                                      "N], got f32[2, 6, 4] and f32[2, 3, 5]");
   EXPECT_EQ(boxes({2, 3, 6}, 0).why, "`max_output` must be at least 1, got 0");
 }
@@ -335,7 +336,7 @@ TEST(ShapeRules, ScatterHasOneIndexForEachUpdate) {
   EXPECT_EQ(scatter(DType::F32, three, {2, 3}, "none"), "f32[2, 5]");
   EXPECT_EQ(scatter(DType::Bool, {DType::I32, {1}}, {2, 1}, "none"), "bool[2, 5]");
   EXPECT_EQ(scatter(DType::Bool, three, {2, 3}, "add"),
-            "`reduce` = \"add\" takes numbers, got bool[2, 5]");
+            "`reduce` = \"add\" requires numbers, got bool[2, 5]");
   EXPECT_EQ(scatter(DType::I32, three, {2, 3}, "sum"),
             "`reduce` must be none, add, mul, max or min, in quotes, got \"sum\"");
   EXPECT_EQ(scatter(DType::F32, three, {2, 4}, "none"), "updates must be f32[2, 3], got f32[2, 4]");

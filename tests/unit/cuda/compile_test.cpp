@@ -68,7 +68,7 @@ TEST(CompileTarget, IsMachineCodeOfTheGpuOrTheNewestPtxBeforeIt) {
   EXPECT_EQ(*cuda::compile_target(compiler, "sm_121"), "compute_90") << "by number, not by text";
   auto older = cuda::compile_target(compiler, "sm_61");
   ASSERT_FALSE(older.ok());
-  EXPECT_EQ(older.error().message, "fake 1 makes no code for sm_61, only for sm_75 and newer");
+  EXPECT_EQ(older.error().message, "fake 1 does not support sm_61, only sm_75 and newer");
   EXPECT_EQ(older.error().code, Code::no_backend);
   EXPECT_FALSE(cuda::compile_target(compiler, "gfx90a").ok());
 }

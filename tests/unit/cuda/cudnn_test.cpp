@@ -231,7 +231,7 @@ TEST_F(CudnnTest, TakesEnginesThatKeepNumbersAndFitTheWorkspace) {
   auto none = dnn->plans(graph, {1, false, 6});
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().message,
-            "cuDNN has no engine: engine 3 wants more workspace than the limit");
+            "cuDNN has no engine: engine 3 needs more workspace than the limit");
   FakeCudnn::refuses = true;
   none = dnn->plans(graph, kStrict);
   ASSERT_FALSE(none.ok());

@@ -61,7 +61,7 @@ TEST_F(Fixture, RefusesDoubles) {
   auto made = cuda::CudaExecutable::make(plan, {}, std::make_unique<FakeGpu>(library, log), cache);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, Code::no_kernel);
-  EXPECT_EQ(made.error().message, "f64 has no kernels on cuda, and there is a value of f64[2]");
+  EXPECT_EQ(made.error().message, "f64 has no kernels on cuda, but a value has the type f64[2]");
 }
 
 TEST_F(Fixture, NetworksAgreeWithRef) {

@@ -177,7 +177,7 @@ TEST_F(LowerProducts, AKeptPlanIsNotMeasuredAgain) {
   ASSERT_TRUE(make(plan));
   EXPECT_GT(log.count("record"), 0u);
   EXPECT_EQ(libraries.blas_plans->notes().back(), "the plan for `matmul f32 6x8x8` is not used: "
-                                                  "the library does not offer it any more");
+                                                  "the library no longer offers it");
   EXPECT_NE(libraries.blas_plans->find("matmul f32 6x8x8")->plan, "17.0.0.0.0.0.0.0");
 }
 
@@ -193,9 +193,10 @@ TEST_F(LowerProducts, WhatIsKeptOrTheOnlyOneIsTriedBeforeItIsBelieved) {
   auto kept = make(plan_of(8));
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->steps()[0].implementation, "cublaslt:2 of 2") << "measured anew";
-  EXPECT_EQ(libraries.blas_plans->notes().back(), "the plan for `matmul f32 6x8x8` is not used: it "
-                                                  "does not run: cuBLASLt gave no product (status "
-                                                  "13)");
+  EXPECT_EQ(libraries.blas_plans->notes().back(),
+            "the plan for `matmul f32 6x8x8` is not used: it "
+            "does not run: cuBLASLt returned no product (status "
+            "13)");
   // For 19 columns the only algorithm refuses, for 17 columns both, stored or not:
   // a generated kernel runs.
   for (int64_t columns : {19, 17}) {
@@ -210,7 +211,7 @@ TEST_F(LowerProducts, WhatIsKeptOrTheOnlyOneIsTriedBeforeItIsBelieved) {
     std::vector<std::string> notes = libraries.blas_plans->notes();
     EXPECT_EQ(llvm::count(notes, "the plan for `" + operation +
                                      "` is not used: none of the library's algorithms runs: "
-                                     "cuBLASLt gave no product (status 13)"),
+                                     "cuBLASLt returned no product (status 13)"),
               1)
         << "said once";
   }

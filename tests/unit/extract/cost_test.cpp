@@ -108,7 +108,7 @@ TEST(Analytic, AnUnknownProfileIsAnErrorThatNamesTheOthers) {
   auto cost = make_analytic_cost("a10");
   ASSERT_FALSE(cost);
   EXPECT_EQ(cost.error().code, Code::usage);
-  EXPECT_EQ(cost.error().notes.front(), "profiles: cpu, t4, a100, h200");
+  EXPECT_EQ(cost.error().notes.front(), "the profiles are cpu, t4, a100, h200");
   EXPECT_EQ(cost.error().help, "did you mean `analytic:a100`?");
   EXPECT_EQ((*make_analytic_cost(""))->name(), "analytic:cpu");
 }
@@ -168,7 +168,7 @@ TEST(CostTable, ErrorsAreClear) {
   EXPECT_EQ(message(head + "\"a\": 1}} x"), "t.json:1: text after the end of the table");
   EXPECT_EQ(message(head + "\"a"), "t.json:1: a string that is never closed");
   EXPECT_EQ(message("{\"tangram_costs\": 2}"),
-            "t.json:1: this is version 2.0 of the format; version 1 is needed");
+            "t.json:1: this is version 2.0 of the format; version 1 is required");
   EXPECT_EQ(message("{\"microseconds\": {}}"), "t.json:1: the field `tangram_costs` is missing");
   EXPECT_EQ(message("{\"tangram_costs\": 1}"), "t.json:1: the field `microseconds` is missing");
   EXPECT_EQ(message("{\"surprise\": 1}"), "t.json:1: unknown field `surprise`");

@@ -67,7 +67,7 @@ TEST(CheckChoice, FindsEveryKindOfFault) {
   EXPECT_EQ(fault(to_b, leaf), "");
   EXPECT_EQ(fault(to_b, to_a), "class 0 needs itself");
   EXPECT_EQ(fault(to_b, {}), "class 1 has no node");
-  EXPECT_EQ(fault(leaf, leaf), "the node of class 0 is not of it");
+  EXPECT_EQ(fault(leaf, leaf), "the node of class 0 belongs to another class");
   EXPECT_EQ(fault(to_b, dear), "the node of class 1 must not be used");
   EXPECT_EQ(fault(to_b, banned), "the node of class 1 must not be used");
   EXPECT_EQ(check_choice(p, Choice(1)).fault, "the choice is of another problem");

@@ -54,7 +54,8 @@ TEST(Ilp, ATimeLimitLeavesAnAnswerAndABound) {
   EXPECT_TRUE(answer->out_of_time);
   EXPECT_GT(answer->lower_bound, 100) << "the relaxation's bound outlives the solver";
   EXPECT_LT(answer->lower_bound, answer->dag_cost);
-  EXPECT_EQ(answer->note, "ilp: the time limit; the answer is by " + answer->algorithm);
+  EXPECT_EQ(answer->note,
+            "ilp was stopped by the time limit; the result is from " + answer->algorithm);
 }
 
 TEST(Ilp, NoTimeAtAllIsGreedysAnswer) {
@@ -63,7 +64,8 @@ TEST(Ilp, NoTimeAtAllIsGreedysAnswer) {
   ASSERT_TRUE(answer);
   EXPECT_TRUE(check_choice(problem, answer->choice).ok());
   EXPECT_EQ(answer->lower_bound, 1) << "of the root's only node";
-  EXPECT_EQ(answer->note, "ilp: the time limit; the answer is by " + answer->algorithm);
+  EXPECT_EQ(answer->note,
+            "ilp was stopped by the time limit; the result is from " + answer->algorithm);
 }
 
 #ifndef __SANITIZE_ADDRESS__ // AddressSanitizer does not bound the solver's memory
@@ -74,7 +76,8 @@ TEST(Ilp, ASolverWithoutMemoryCostsOnlyTheProof) {
   EXPECT_TRUE(check_choice(problem, answer->choice).ok());
   EXPECT_FALSE(answer->optimal);
   EXPECT_FALSE(answer->out_of_time);
-  EXPECT_NE(answer->note.find("the solver was ended by signal"), std::string::npos) << answer->note;
+  EXPECT_NE(answer->note.find("the solver was terminated by signal"), std::string::npos)
+      << answer->note;
 }
 #endif
 

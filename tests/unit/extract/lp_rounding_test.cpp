@@ -87,7 +87,7 @@ TEST(Lp, WithoutTimeGreedyAnswers) {
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->dag_cost, 6);
   EXPECT_EQ(answer->algorithm, "greedy");
-  EXPECT_EQ(answer->note, "lp: the time limit; greedy answers");
+  EXPECT_EQ(answer->note, "lp: the time limit; the result is from greedy");
 }
 
 TEST(Lp, EndsWhereItIsAskedTo) {

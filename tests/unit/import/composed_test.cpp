@@ -96,7 +96,7 @@ TEST(Recurrent, NamesAnActivationThatItDoesNotKnow) {
       attribute(*graph.mutable_node(0), "activations", schema::Attribute::STRINGS);
   for (const char* name : {"Sigmoid", "Swoosh", "Tanh"}) names.add_strings(name);
   EXPECT_EQ(messages_of(graph),
-            "`m.onnx`: node `last` (LSTM): the activation `Swoosh` is not known\n");
+            "`m.onnx`: node `last` (LSTM): the activation `Swoosh` is unknown\n");
 }
 
 // --- einsum --------------------------------------------------------------------------------------
@@ -137,8 +137,8 @@ TEST(Einsum, RefusesAnEquationThatDoesNotFit) {
   EXPECT_EQ(messages_of(einsum("ij,jk->ik", {{2, 3}, {4, 5}})),
             "`m.onnx`: node `y` (Einsum): its equation gives one axis the sizes 3 and 4\n");
   EXPECT_EQ(messages_of(einsum("ij->k", {{2, 3}})),
-            "`m.onnx`: node `y` (Einsum): its equation has a result whose axes are not those of "
-            "its inputs\n");
+            "`m.onnx`: node `y` (Einsum): its equation has a result with axes that are not in its "
+            "inputs\n");
 }
 
 // --- attention -----------------------------------------------------------------------------------

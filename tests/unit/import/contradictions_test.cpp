@@ -61,7 +61,7 @@ TEST_F(Contradiction, NoPieceHasANegativeSize) {
 TEST_F(Contradiction, IndicesAreIntegers) {
   add_floats(graph_, "at", {1}, {1});
   node("Gather", {"x", "at"});
-  EXPECT_EQ(message(), "node `n` (Gather): its indices are f32[1], and have to be integers\n");
+  EXPECT_EQ(message(), "node `n` (Gather): its indices are f32[1], but must be integers\n");
 }
 
 TEST_F(Contradiction, PaddingFromWithinIsBounded) {
@@ -155,8 +155,9 @@ TEST(Call, HasNoMoreInputsThanItsFunction) {
 
 TEST(Format, NewerThanTheNewestIsRefused) {
   EXPECT_EQ(said_of_call({"x"}, 14), "");
-  EXPECT_NE(said_of_call({"x"}, 15).find("version 15 of the format is not read: those to 14 are"),
-            std::string::npos);
+  EXPECT_NE(
+      said_of_call({"x"}, 15).find("version 15 of the format is not supported: the newest is 14"),
+      std::string::npos);
 }
 
 } // namespace

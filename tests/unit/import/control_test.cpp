@@ -95,8 +95,8 @@ TEST(Loop, IsWrittenOutAndItsResultsStacked) {
 TEST(Loop, OfAnUnknownNumberOfRoundsIsRefused) {
   schema::Graph graph = squaring();
   add_input(graph, "count", {}, Tensor::INT64);
-  EXPECT_NE(messages_of(graph).find("(Loop): its input 1 has to be known when the file is read, "
-                                    "and depends on data"),
+  EXPECT_NE(messages_of(graph).find(
+                "(Loop): its input 1 must be known when the file is read, but it depends on data"),
             std::string::npos)
       << messages_of(graph);
 }
@@ -104,7 +104,7 @@ TEST(Loop, OfAnUnknownNumberOfRoundsIsRefused) {
 TEST(Loop, OfTooManyRoundsIsRefused) {
   schema::Graph graph = squaring();
   add_integers(graph, "count", {1'000'000}, {});
-  EXPECT_NE(messages_of(graph).find("it has 1000000 rounds, and at most 4096 are written out"),
+  EXPECT_NE(messages_of(graph).find("it has 1000000 iterations, but at most 4096 are unrolled"),
             std::string::npos)
       << messages_of(graph);
 }
@@ -192,7 +192,7 @@ TEST(Sequences, ThatAGraphGivesAreRefused) {
   schema::Graph graph = body({}, {"s"});
   add_input(graph, "a", {2});
   add_node(graph, "SequenceConstruct", {"a"}, {"s"});
-  EXPECT_EQ(messages_of(graph), "`m.onnx`: the output `s` is no tensor\n");
+  EXPECT_EQ(messages_of(graph), "`m.onnx`: the output `s` is not a tensor\n");
 }
 
 TEST(Optional, HoldsAValueOrNone) {

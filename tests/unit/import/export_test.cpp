@@ -314,7 +314,7 @@ TEST_F(Export, WhatOnnxCannotSayIsRefusedByName) {
   output("y",
          add(OpKind::Conv2d, {Value::of_int(1), Value::of_enum("valid"), Value::of_int(1), none},
              {graph.input("x", whole), graph.input("w", kernel), no, no}));
-  EXPECT_EQ(refusal(), "`conv2d` of i32 cannot be written: ONNX's Conv takes floats");
+  EXPECT_EQ(refusal(), "`conv2d` of i32 cannot be written: ONNX's Conv requires floats");
 }
 
 TEST_F(Export, KernelsAreFoundFromTheirTransforms) {
@@ -334,8 +334,9 @@ TEST_F(Export, ATransformThatIsGivenAtRunTimeIsRefused) {
   NodeId x = graph.input("x", f32({1, 2, 8, 8})), u = graph.input("u", f32({16, 4, 2}));
   NodeId no = graph.none();
   output("y", add(OpKind::WinogradConv2d, {Value::of_enum("same"), none}, {x, u, no, no}));
-  EXPECT_EQ(refusal(), "`winograd_conv2d` cannot be written: its kernel is no `winograd_weight` of "
-                       "the convolution's");
+  EXPECT_EQ(refusal(),
+            "`winograd_conv2d` cannot be written: its kernel is not a `winograd_weight` of "
+            "the convolution's");
 }
 
 TEST_F(Export, IndicesThatAreKnownAreChecked) {
@@ -343,7 +344,7 @@ TEST_F(Export, IndicesThatAreKnownAreChecked) {
   NodeId ids = graph.constant({0, 5}, {DType::I32, {2}});
   output("y", add(OpKind::Gather, {Value::of_int(0)}, {x, ids}));
   EXPECT_EQ(refusal(),
-            "`gather` takes index 5 of an axis of 5: ONNX refuses it, or counts it from the end");
+            "`gather` takes index 5 of an axis of 5: ONNX rejects it, or counts it from the end");
 }
 
 TEST_F(Export, IndicesThatAreGivenAreANote) {
@@ -352,7 +353,7 @@ TEST_F(Export, IndicesThatAreGivenAreANote) {
   output("y", add(OpKind::Gather, {Value::of_int(0)}, {x, ids}));
   ASSERT_EQ(exported().notes.size(), 1u);
   EXPECT_EQ(exported().notes[0],
-            "`ids` has to name rows from 0 to 4: ONNX takes others for errors");
+            "`ids` must contain rows from 0 to 4: ONNX reports others as errors");
 }
 
 TEST_F(Export, ManyEqualNumbersAreMadeAtLoad) {
@@ -446,7 +447,7 @@ TEST_F(ExportedFile, IndicesAmongTheWeightsAreChecked) {
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(
       written.error().message,
-      "`gather` takes index 1936946035, from `ids`, of an axis of 5: ONNX refuses it, or counts "
+      "`gather` takes index 1936946035, from `ids`, of an axis of 5: ONNX rejects it, or counts "
       "it from the end");
 }
 

@@ -95,9 +95,8 @@ TEST_F(ExternalFiles, OutsideOfTheFolderAreRefused) {
     ASSERT_FALSE(values) << location;
     EXPECT_NE(values.error().message.find("tensor `w`"), std::string::npos);
   }
-  EXPECT_EQ(message_of(read("link.bin")),
-            "`m.onnx`: tensor `w`: its external data is `link.bin`, which is no path to a file "
-            "within the model's folder");
+  EXPECT_EQ(message_of(read("link.bin")), "`m.onnx`: tensor `w`: its external data `link.bin` is "
+                                          "not a path to a file in the model's folder");
 }
 
 TEST_F(ExternalFiles, LinksWithinTheFolderAreFollowed) {
@@ -115,13 +114,13 @@ TEST_F(ExternalFiles, ThatAreMissingOrNoFilesAreNamed) {
   EXPECT_EQ(missing.error().message, "`m.onnx`: tensor `w`: its external data `" + folder_ +
                                          "/none.bin` cannot be read: No such file or directory");
   ASSERT_EQ(mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
-  EXPECT_NE(message_of(read("pipe")).find("it is no regular file"), std::string::npos);
+  EXPECT_NE(message_of(read("pipe")).find("it is not a regular file"), std::string::npos);
 }
 
 TEST_F(ExternalFiles, ThatAreTooShortAreRefused) {
   EXPECT_EQ(message_of(read("data.bin", 9)),
-            "`m.onnx`: tensor `w`: its external data `data.bin` has 32 bytes, and it is said to "
-            "have 36 from byte 0 on");
+            "`m.onnx`: tensor `w`: its external data `data.bin` has 32 bytes, but the model "
+            "requires 36 from byte 0 on");
   EXPECT_FALSE(read(external({{"location", "data.bin"}, {"offset", "28"}}, 2)));
   EXPECT_FALSE(read(external({{"location", "data.bin"}, {"offset", "18446744073709551615"}}, 2)));
   EXPECT_FALSE(read(external({{"location", "data.bin"}, {"length", "12"}}, 2)));
@@ -139,7 +138,8 @@ TEST_F(ExternalFiles, ThatAreSaidInAnOddWayAreRefused) {
 
 TEST_F(ExternalFiles, OfAModelInMemoryAreRefused) {
   folder_ = "";
-  EXPECT_NE(message_of(read("data.bin")).find("is beside no file"), std::string::npos);
+  EXPECT_NE(message_of(read("data.bin")).find("requires a model that is read from a file"),
+            std::string::npos);
 }
 
 } // namespace

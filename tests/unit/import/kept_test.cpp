@@ -158,7 +158,7 @@ TEST(Kept, IsRefusedForWhatItsStepsWouldBe) {
   schema::Graph graph = long_recurrence("GRU", 3, 5, {2, 1, 3});
   EXPECT_FALSE(import_model(file_of(model_around(graph, 18)), options, sink));
   ASSERT_EQ(sink.all().size(), 1U);
-  EXPECT_TRUE(llvm::StringRef(sink.all()[0].message).contains("its first state is f32[2, 1, 3]"))
+  EXPECT_TRUE(llvm::StringRef(sink.all()[0].message).contains("its initial state is f32[2, 1, 3]"))
       << sink.all()[0].message;
 }
 
@@ -302,7 +302,7 @@ TEST(Kept, AnOpsetThatIsTooOldIsRefused) {
   std::optional<Imported> made = imported(model_around(lstm(1), 18), 18);
   std::optional<Graph> joined = join_kept(made->graph, *made->kept);
   EXPECT_EQ(message_of(export_graph(*joined, {13, "1", &*made->kept})),
-            "opset 13 is too old for what is kept (1 LSTM): it takes 14");
+            "opset 13 is too old for the kept nodes (1 LSTM), which require 14");
 }
 
 // --- cycles --------------------------------------------------------------------------------------

@@ -143,8 +143,9 @@ TEST(ModelFile, TensorsWithoutElementsAreEmpty) {
 TEST(ModelFile, NumbersThatAreNoneOfTheTypeAreRefused) {
   Tensor byte = tensor(Tensor::UINT8, {1});
   byte.add_int32_data(256);
-  EXPECT_EQ(refusal(byte),
-            "`m.onnx`: tensor `w`: its int32_data has the number 256, which is none of its type");
+  EXPECT_EQ(
+      refusal(byte),
+      "`m.onnx`: tensor `w`: its int32_data has the number 256, which its type cannot represent");
   Tensor flag = tensor(Tensor::BOOL, {1});
   flag.add_int32_data(2);
   EXPECT_NE(refusal(flag), "");
@@ -161,12 +162,14 @@ TEST(ModelFile, NumbersThatAreNoneOfTheTypeAreRefused) {
 TEST(ModelFile, CountsThatContradictTheSizesAreRefused) {
   Tensor raw = floats("w", 4);
   raw.set_dims(0, 5);
-  EXPECT_EQ(refusal(raw), "`m.onnx`: tensor `w`: its raw data has 16 bytes, and its type 20");
+  EXPECT_EQ(refusal(raw),
+            "`m.onnx`: tensor `w`: its raw data has 16 bytes, but its type requires 20");
   Tensor listed = tensor(Tensor::FLOAT, {3});
   listed.add_float_data(1);
-  EXPECT_EQ(refusal(listed), "`m.onnx`: tensor `w`: its float_data has 1 numbers, and its type 3");
+  EXPECT_EQ(refusal(listed),
+            "`m.onnx`: tensor `w`: its float_data has 1 numbers, but its type requires 3");
   EXPECT_EQ(refusal(tensor(Tensor::INT64, {1})),
-            "`m.onnx`: tensor `w`: its int64_data has 0 numbers, and its type 1");
+            "`m.onnx`: tensor `w`: its int64_data has 0 numbers, but its type requires 1");
   Tensor nameless = tensor(Tensor::INT32, {1});
   nameless.clear_name();
   EXPECT_EQ(refusal(nameless).find("`m.onnx`: a tensor without a name: "), 0u);
@@ -176,14 +179,14 @@ TEST(ModelFile, ElementsInTwoFormsAreRefused) {
   Tensor other = tensor(Tensor::FLOAT, {1});
   other.add_int64_data(1);
   EXPECT_EQ(refusal(other),
-            "`m.onnx`: tensor `w`: its elements are of type float, and it has int64_data");
+            "`m.onnx`: tensor `w`: its elements are of type float, but it has int64_data");
   Tensor both = floats("w", 1);
   both.add_float_data(1);
-  EXPECT_EQ(refusal(both), "`m.onnx`: tensor `w`: its elements are of type float, and it has raw "
+  EXPECT_EQ(refusal(both), "`m.onnx`: tensor `w`: its elements are of type float, but it has raw "
                            "data and float_data");
   Tensor segment = floats("w", 1);
   segment.mutable_segment()->set_end(1);
-  EXPECT_EQ(refusal(segment), "`m.onnx`: tensor `w`: a tensor in segments is not supported");
+  EXPECT_EQ(refusal(segment), "`m.onnx`: tensor `w`: tensors in segments are not supported");
 }
 
 TEST(ModelFile, SizesThatNoTensorHasAreRefused) {
@@ -196,11 +199,11 @@ TEST(ModelFile, SizesThatNoTensorHasAreRefused) {
   EXPECT_EQ(message_of(file->type_of(tensors[1])),
             "`m.onnx`: tensor `w`: it has more than 281474976710656 elements");
   EXPECT_EQ(message_of(file->type_of(tensors[2])),
-            "`m.onnx`: tensor `w`: it has 9 axes, and 8 are the limit");
+            "`m.onnx`: tensor `w`: it has 9 axes; the limit is 8");
   EXPECT_EQ(file->type_of(tensors[3]).error().code, Code::unsupported);
   EXPECT_EQ(file->elements(tensors[3]).error().code, Code::unsupported);
   EXPECT_EQ(message_of(file->elements(tensors[4])),
-            "`m.onnx`: tensor `w`: its elements are of type 77, which ONNX does not have");
+            "`m.onnx`: tensor `w`: its elements are of type 77, which is not an ONNX type");
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(file->elements(tensors[i]));
 }
 
@@ -211,9 +214,9 @@ TEST(ModelFile, TypesThatAreNoNumbersAreRefused) {
   const auto& tensors = file->model().graph().initializer();
   EXPECT_TRUE(file->elements(tensors[0]));
   EXPECT_EQ(message_of(file->doubles(tensors[0])),
-            "`m.onnx`: tensor `w`: its elements are of type float8e5m2, where numbers are needed");
+            "`m.onnx`: tensor `w`: its elements must be numbers, got type float8e5m2");
   EXPECT_EQ(message_of(file->integers(tensors[1])),
-            "`m.onnx`: tensor `f`: its elements are of type float, where integers are needed");
+            "`m.onnx`: tensor `f`: its elements must be integers, got type float");
 }
 
 } // namespace

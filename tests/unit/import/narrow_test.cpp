@@ -121,8 +121,9 @@ TEST(OpenSizes, WhatReadsThemIsRefused) {
   add_input(graph, "x", {4}, schema::Tensor::INT64);
   add_node(graph, "NonZero", {"x"}, {"places"});
   add_node(graph, "ArgMax", {"places"}, {"y"});
-  EXPECT_NE(messages_of(graph).find("(ArgMax): its input 1 has as many rows as data selects"),
-            std::string::npos)
+  EXPECT_NE(
+      messages_of(graph).find("(ArgMax): its input 1 has a number of rows that depends on data"),
+      std::string::npos)
       << messages_of(graph);
 }
 

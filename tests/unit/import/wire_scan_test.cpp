@@ -64,7 +64,7 @@ TEST(WireScan, EveryTruncationIsRefusedOrReads) {
   std::string bytes = rich_model().SerializeAsString();
   ASSERT_TRUE(reads(bytes));
   for (size_t size = 0; size < bytes.size(); ++size) (void)reads({bytes.data(), size});
-  EXPECT_EQ(refusal({bytes.data(), bytes.size() / 2}).find("`m.onnx` is no ONNX file that can be"),
+  EXPECT_EQ(refusal({bytes.data(), bytes.size() / 2}).find("`m.onnx` is not a readable ONNX file"),
             0u);
 }
 
@@ -80,15 +80,15 @@ TEST(WireScan, EveryChangedByteIsRefusedOrReads) {
 
 TEST(WireScan, NamesTheByteAndTheMessage) {
   EXPECT_EQ(refusal("\x3a\x05\x2a\x7f"), // graph { initializer of 127 bytes
-            "`m.onnx` is no ONNX file that can be read: byte 0, in the model: 5 bytes are "
-            "announced, and 2 are left");
+            "`m.onnx` is not a readable ONNX file: byte 0, in the model: 5 bytes are declared, but "
+            "only 2 remain");
   EXPECT_EQ(refusal(llvm::StringRef("\x3a\x02\x2a\x7f", 4)),
-            "`m.onnx` is no ONNX file that can be read: byte 2, in a graph: 127 bytes are "
-            "announced, and 0 are left");
+            "`m.onnx` is not a readable ONNX file: byte 2, in a graph: 127 bytes are declared, but "
+            "only 0 remain");
 }
 
 TEST(WireScan, LengthsThatOverflowAreRefused) {
-  EXPECT_NE(refusal("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01").find("are announced"),
+  EXPECT_NE(refusal("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01").find("are declared"),
             std::string::npos);
   EXPECT_NE(refusal("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02").find("more than 64 bits"),
             std::string::npos);
@@ -98,25 +98,25 @@ TEST(WireScan, LengthsThatOverflowAreRefused) {
 TEST(WireScan, OtherFilesAreRefused) {
   EXPECT_NE(refusal("model m(x: f32[1]) { relu(x) }\n"), "");
   EXPECT_NE(refusal("PK\x03\x04 and so on"), "");
-  EXPECT_EQ(refusal(""), "`m.onnx` is no ONNX file that can be read: it has no graph");
+  EXPECT_EQ(refusal(""), "`m.onnx` is not a readable ONNX file: it has no graph");
 }
 
 TEST(WireScan, FieldsOfAnotherTypeAreRefused) {
   EXPECT_EQ(refusal(llvm::StringRef("\x38\x01", 2)), // graph = 1
-            "`m.onnx` is no ONNX file that can be read: byte 0, in the model: field 7 has the wire "
+            "`m.onnx` is not a readable ONNX file: byte 0, in the model: field 7 has the wire "
             "type 0");
   EXPECT_NE(refusal("\x0b\x0c").find("the unknown wire type 3"), std::string::npos);
 }
 
 TEST(WireScan, TwoGraphsOfAModelAreRefused) {
   std::string bytes = rich_model().SerializeAsString();
-  EXPECT_NE(refusal(bytes + bytes).find("stands there twice"), std::string::npos);
+  EXPECT_NE(refusal(bytes + bytes).find("occurs twice"), std::string::npos);
 }
 
 TEST(WireScan, TextThatIsNoUtf8IsRefused) {
   schema::Model model = model_of({});
   std::string bytes = model.SerializeAsString() + std::string("\x12\x01\xff", 3);
-  EXPECT_NE(refusal(bytes).find("field 2 is no UTF-8 text"), std::string::npos);
+  EXPECT_NE(refusal(bytes).find("field 2 is not UTF-8 text"), std::string::npos);
 }
 
 TEST(WireScan, PlacesThatAFileNamesItselfAreNotBelieved) {
@@ -156,7 +156,7 @@ std::string nested(int depth) {
 
 TEST(WireScan, NestingIsBounded) {
   EXPECT_EQ(refusal(nested(64)), "");
-  EXPECT_NE(refusal(nested(70)).find("graphs are nested over the limit"), std::string::npos);
+  EXPECT_NE(refusal(nested(70)).find("graphs are nested too deep"), std::string::npos);
   EXPECT_NE(refusal(nested(5000)), "");
 }
 
@@ -164,7 +164,7 @@ TEST(WireScan, NestingOfWhatIsNotWalkedIsBounded) {
   schema::Model model = model_of({});
   schema::Type* type = model.mutable_graph()->add_input()->mutable_type();
   for (int i = 0; i < 3000; ++i) type = type->mutable_sequence_type()->mutable_elem_type();
-  EXPECT_NE(refusal(model.SerializeAsString()).find("nested over the limit"), std::string::npos);
+  EXPECT_NE(refusal(model.SerializeAsString()).find("nested too deep"), std::string::npos);
 }
 
 } // namespace

@@ -39,7 +39,7 @@ TEST(External, DeclarationsSurviveTheGraph) {
 
 TEST(External, RefusesWhatIsNoArithmeticOfSizes) {
   EXPECT_EQ(signature_of("extern op f(x: f32[N]) -> f32[max(N, 2)]"),
-            "an `extern op` computes with sizes alone");
+            "an `extern op` can only compute with sizes");
   EXPECT_EQ(signature_of("extern op f(x: f32[N]) -> f32[M]"),
             "the type of the result does not follow from the types of the operands");
 }

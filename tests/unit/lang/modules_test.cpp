@@ -121,10 +121,11 @@ TEST(CheckNames, OperatorsTakePositionsByKind) {
              "  concat(x, x, axis = 0) + concat([x, x], 0) + fused_map(x, body = \"relu($0)\")\n}")
           .errors(),
       "");
-  EXPECT_EQ(Loaded("fn f(x: f32[N]) { matmul(x) + concat(x) + relu(x, x, x) }").errors(),
-            "E0204: `matmul` needs the argument `y` | it takes x, y, bias = none, residual = none, "
-            "act = none\nE0204: `concat` needs the argument `axis` | it takes xs..., axis\n"
-            "E0205: `relu` takes 1 argument, not 3\n");
+  EXPECT_EQ(
+      Loaded("fn f(x: f32[N]) { matmul(x) + concat(x) + relu(x, x, x) }").errors(),
+      "E0204: `matmul` requires the argument `y` | it takes x, y, bias = none, residual = none, "
+      "act = none\nE0204: `concat` requires the argument `axis` | it takes xs..., axis\n"
+      "E0205: `relu` takes 1 argument, not 3\n");
 }
 
 } // namespace

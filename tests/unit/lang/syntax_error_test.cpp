@@ -62,20 +62,20 @@ TEST(SyntaxError, BracesToo) {
   EXPECT_EQ(errors("fn f() {\n  for i in 0..3 {\n    x\n}\nfn g() { x }\n"),
             "1:8 E0103 `{` is never closed\n");
   EXPECT_EQ(errors("fn f() {\n  x\n}\n}\nfn g() { x x }\n"),
-            "4:1 E0101 `}` closes nothing\n"
+            "4:1 E0101 `}` has no opening bracket\n"
             "5:12 E0101 expected the end of the line, found `x`\n");
   EXPECT_EQ(errors("fn f() {\n  x\n  }\n  let y = 1\n  y\n}\nfn g() { x x }\n"),
-            "6:1 E0101 `}` closes nothing\n"
+            "6:1 E0101 `}` has no opening bracket\n"
             "7:12 E0101 expected the end of the line, found `x`\n")
       << "what the extra brace cut off is not complained about";
   EXPECT_EQ(in_body("  let a = (b]\n  let c = [d)\n  let e = f)"),
-            "2:13 E0101 `]` where `)` is needed\n"
-            "3:13 E0101 `)` where `]` is needed\n"
-            "4:12 E0101 `)` closes nothing\n");
+            "2:13 E0101 expected `)`, found `]`\n"
+            "3:13 E0101 expected `]`, found `)`\n"
+            "4:12 E0101 `)` has no opening bracket\n");
 }
 
 TEST(SyntaxError, ALineThatStartsWithAnOperatorIsNoStatement) {
-  const char* help = " | put `-` at the end of the line before, or brackets around both lines\n";
+  const char* help = " | put `-` at the end of the previous line, or put both lines in brackets\n";
   EXPECT_EQ(in_body("  let y = x\n  - y\n  y"),
             std::string("3:3 E0105 a line cannot start with `-`") + help);
   EXPECT_EQ(in_body("  x\n  - y"), std::string("3:3 E0105 a line cannot start with `-`") + help);
@@ -93,13 +93,14 @@ TEST(SyntaxError, LimitsOfNumbersAndStrings) {
   EXPECT_EQ(in_body("  .5"),
             "2:3 E0104 `.5` is neither a number nor a name | write a digit before the point\n");
   EXPECT_EQ(in_body("  3x"),
-            "2:3 E0104 `3x` is neither a number nor a name | a name starts with a letter\n");
+            "2:3 E0104 `3x` is neither a number nor a name | names start with a letter\n");
   EXPECT_EQ(in_body("  let s = \"abc\n  y z"),
-            "2:11 E0103 this string is not closed in its line | close it with \"; for a quote "
-            "inside of it write \\\"\n"
+            "2:11 E0103 this string is not closed on its line | close it with \"; write \\\" for a "
+            "quote inside it\n"
             "3:5 E0101 expected the end of the line, found `z`\n");
-  EXPECT_EQ(in_body("  \"a\\qb\""), "2:5 E0101 `\\q` means nothing in a string | there are \\n, "
-                                    "\\t, \\\\, \\\" and \\x01 to \\x7f\n");
+  EXPECT_EQ(in_body("  \"a\\qb\""),
+            "2:5 E0101 unknown escape `\\q` in a string | the escapes are \\n, "
+            "\\t, \\\\, \\\" and \\x01 to \\x7f\n");
 }
 
 TEST(SyntaxError, OperatorsOfOtherLanguages) {
@@ -112,19 +113,19 @@ TEST(SyntaxError, OperatorsOfOtherLanguages) {
             "2:4 E0102 unexpected character `;` | a statement ends at the end of its line\n");
   EXPECT_EQ(in_body("  x.shape[0]"), "2:4 E0101 values have no members | write `shape(x)`\n");
   EXPECT_EQ(in_body("  a < b < c"),
-            "2:9 E0101 comparisons do not chain | write `a < b and b < c`\n");
+            "2:9 E0101 comparisons cannot be chained | write `a < b and b < c`\n");
 }
 
 TEST(SyntaxError, WordsOfOtherLanguages) {
   EXPECT_EQ(errors("def f(x) {\n  x\n}\n"),
-            "1:1 E0101 `def` is not a word of Tangram | a function begins with `fn`\n");
+            "1:1 E0101 `def` is not a keyword of Tangram | declare a function with `fn`\n");
   EXPECT_EQ(errors("func f(x: int) { x }\nfn g() { y y }"),
-            "1:1 E0101 `func` is not a word of Tangram | a function begins with `fn`\n"
+            "1:1 E0101 `func` is not a keyword of Tangram | declare a function with `fn`\n"
             "2:12 E0101 expected the end of the line, found `y`\n");
-  EXPECT_EQ(in_body("  return x"), "2:3 E0101 `return` is not a word of Tangram | the value of a "
-                                   "block is its last expression: leave `return` out\n");
-  EXPECT_EQ(errors("import torch\n"), "1:1 E0101 `import` is not a word of Tangram | modules are "
-                                      "read with `use`: `use std.nn: conv`\n");
+  EXPECT_EQ(in_body("  return x"), "2:3 E0101 `return` is not a keyword of Tangram | omit "
+                                   "`return`: the value of a block is its last expression\n");
+  EXPECT_EQ(errors("import torch\n"), "1:1 E0101 `import` is not a keyword of Tangram | import "
+                                      "modules with `use`: `use std.nn: conv`\n");
 }
 
 TEST(SyntaxError, OperatorsOfOnesOwn) {
@@ -137,22 +138,23 @@ TEST(SyntaxError, OperatorsOfOnesOwn) {
 
 TEST(SyntaxError, HelpsWithCommonSlips) {
   EXPECT_EQ(errors("fn f(x) { x }\n"),
-            "1:7 E0101 expected `:`, found `)` | a parameter has a type: "
+            "1:7 E0101 expected `:`, found `)` | give each parameter a type: "
             "`x: f32[N, C]`, `n: int`\n");
-  EXPECT_EQ(in_body("  let y: f32 = x"), "2:8 E0101 a type after a name of `let` or `var` | leave "
-                                         "it out: it follows from the value\n");
-  EXPECT_EQ(in_body("  x[0] = 1"), "2:3 E0101 this cannot be assigned to | values do not change in "
-                                   "place; make a new one\n");
-  EXPECT_EQ(in_body("  let in = 1"), "2:7 E0101 `in` is a word of the language and names nothing "
-                                     "else | choose another name\n");
+  EXPECT_EQ(in_body("  let y: f32 = x"), "2:8 E0101 `let` and `var` names cannot have a type | "
+                                         "omit the type: it follows from the value\n");
+  EXPECT_EQ(in_body("  x[0] = 1"), "2:3 E0101 cannot assign to this expression | values do not "
+                                   "change in place; create a new one\n");
+  EXPECT_EQ(in_body("  let in = 1"),
+            "2:7 E0101 `in` is a keyword and cannot be a name | choose another name\n");
   EXPECT_EQ(in_body("  if a = b { c }").substr(0, 11), "2:8 E0101 e");
-  EXPECT_EQ(in_body("  f(a = 1, b)"), "2:12 E0101 an argument by place follows one by name\n");
-  EXPECT_EQ(in_body("  f(.., b)"), "2:5 E0101 `..` stands at the end of a call\n");
-  EXPECT_EQ(errors("let x = 1\nlet y = 2\nfn f() { x }\n"),
-            "1:1 E0101 `let` stands outside of a function | statements stand in the body of an "
-            "`fn` or a `model`\n");
-  EXPECT_EQ(errors("rule r(x) {\n  x => x\n  x => x\n}\n").substr(0, 33),
-            "3:5 E0101 a rule has one equation");
+  EXPECT_EQ(in_body("  f(a = 1, b)"), "2:12 E0101 a positional argument follows a named one\n");
+  EXPECT_EQ(in_body("  f(.., b)"), "2:5 E0101 `..` must be the last argument of a call\n");
+  EXPECT_EQ(
+      errors("let x = 1\nlet y = 2\nfn f() { x }\n"),
+      "1:1 E0101 `let` is only allowed inside a function | write statements in the body of an "
+      "`fn` or a `model`\n");
+  EXPECT_EQ(errors("rule r(x) {\n  x => x\n  x => x\n}\n").substr(0, 43),
+            "3:5 E0101 a rule can have only one equation");
   EXPECT_EQ(errors("rule r(x) { let y = x }\n").substr(0, 37),
             "1:6 E0101 rule `r` has no equation | ");
   EXPECT_EQ(errors("rule r(x) { x x }\n").find("no equation"), std::string::npos);
@@ -204,13 +206,13 @@ TEST(SyntaxError, NoMoreThanTheLimitAreShown) {
 TEST(SyntaxError, DeepInputIsRefusedOnce) {
   std::string open(100000, '('), close(100000, ')');
   EXPECT_EQ(in_body("  let y = " + open + "x" + close + "\n  y z"),
-            "2:210 E0111 brackets are nested more than 200 deep | give the inner part a name with "
-            "`let`, or make it a function\n"
+            "2:210 E0111 brackets nest more than 200 deep | name an inner part with `let`, or make "
+            "it a function\n"
             "3:5 E0101 expected the end of the line, found `z`\n");
   std::string sum = "x";
   for (int i = 0; i < 100000; ++i) sum += " + x";
   EXPECT_EQ(in_body("  " + sum), "2:1001 E0111 this expression is more than 250 operations deep | "
-                                 "give a part of it a name with `let`\n");
+                                 "name a part of it with `let`\n");
   EXPECT_EQ(in_body("  " + std::string(100000, '-') + "x").substr(8, 6), "E0111 ");
   std::string blocks;
   for (int i = 0; i < 100000; ++i) blocks += "for i in x {\n";

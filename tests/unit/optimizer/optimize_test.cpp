@@ -23,7 +23,7 @@ public:
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     ++asked;
     if (fails) return error(Code::memory_limit, "too large");
-    if (late) return error(Code::limit_no_answer, "the time was over");
+    if (late) return error(Code::limit_no_answer, "the time limit was reached");
     if (!fault.empty()) return WholeRuns{{}, fault};
     double slow = second_ + spread_us, fast = second_ - spread_us;
     WholeRuns runs{compare_times({first_, first_, first_}, {fast, slow, fast}), "", "",
@@ -173,8 +173,9 @@ TEST_F(Optimize, WhatHadNoTimeToMeetItsSourceIsNotReturned) {
     EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
     EXPECT_TRUE(result.report.rules_applied.empty());
     ASSERT_FALSE(result.report.notes.empty());
-    EXPECT_NE(result.report.notes[0].find("did not meet the source (the time was over): the "
-                                          "source is returned"),
+    EXPECT_NE(result.report.notes[0].find(
+                  "was not timed against the source (the time limit was reached): the "
+                  "source is returned"),
               std::string::npos)
         << result.report.notes[0];
   }
@@ -192,7 +193,7 @@ TEST_F(Optimize, RunsThatWereCutDoNotDecide) {
     EXPECT_FALSE(result.report.comparison);
     EXPECT_EQ(difference(source, result.graph), "");
     ASSERT_FALSE(result.report.notes.empty());
-    EXPECT_NE(result.report.notes[0].find("the time was over after 3 runs of each"),
+    EXPECT_NE(result.report.notes[0].find("the time limit was reached after 3 runs of each"),
               std::string::npos)
         << result.report.notes[0];
   }
@@ -289,7 +290,7 @@ TEST_F(Optimize, ASecondOpinionThatDiffersIsNotReturned) {
   OptimizeOptions options;
   options.extract.extractor = Extractor::Greedy;
   FakeFinalists finalists(100, 80);
-  finalists.fault = "gives another output";
+  finalists.fault = "gives a different output";
   auto result = optimize(source, *rules, flat, options, &finalists, analytic->get());
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(difference(source, result->graph), "");

@@ -131,7 +131,8 @@ TEST_F(CostDbTest, ADamagedFileIsReportedAndSetAside) {
   for (int n = 1; n <= 2; ++n) {
     auto db = open();
     ASSERT_EQ(db->notes().size(), 1u);
-    EXPECT_NE(db->notes()[0].find("is damaged; it is now"), std::string::npos) << db->notes()[0];
+    EXPECT_NE(db->notes()[0].find("is damaged and was renamed to"), std::string::npos)
+        << db->notes()[0];
     EXPECT_TRUE(llvm::sys::fs::exists(path + ".damaged-" + std::to_string(n)));
     EXPECT_TRUE(db->persistent());
     db->store({{"x", 4, ""}});
@@ -173,7 +174,7 @@ TEST_F(CostDbTest, APlaceThatCannotBeWrittenIsReported) {
   auto db = open();
   EXPECT_FALSE(db->persistent());
   ASSERT_EQ(db->notes().size(), 1u);
-  EXPECT_NE(db->notes()[0].find("cannot make the folder"), std::string::npos) << db->notes()[0];
+  EXPECT_NE(db->notes()[0].find("cannot create the folder"), std::string::npos) << db->notes()[0];
   db->store({{"x", 1, ""}});
   EXPECT_EQ(db->find("x"), 1) << "in memory";
 }
@@ -199,7 +200,7 @@ TEST_F(CostDbTest, OtherVersionsAndOtherProgramsAreLeftAlone) {
     auto db = open();
     EXPECT_FALSE(db->persistent());
     ASSERT_EQ(db->notes().size(), 1u);
-    EXPECT_NE(db->notes()[0].find("kept in memory only"), std::string::npos);
+    EXPECT_NE(db->notes()[0].find("stored in memory only"), std::string::npos);
     EXPECT_FALSE(llvm::sys::fs::exists(path + ".damaged-1"));
   }
 }

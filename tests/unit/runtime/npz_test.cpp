@@ -100,16 +100,16 @@ TEST(Npz, SaysWhatIsWrong) {
   };
   const Case cases[] = {
       {"", "is empty"},
-      {"\x93NUMPY", "does not start as a zip"},
+      {"\x93NUMPY", "does not start like a zip"},
       {"PK\x03\x04", "no directory at its end"},
       {good.substr(0, good.size() - 1), "no directory at its end"},
       {other, "no directory at its end"},
       {good + "x", "no directory at its end"},
-      {"x" + good, "does not start as a zip"},
+      {"x" + good, "does not start like a zip"},
       {good.substr(0, 4) + good.substr(5), "64-bit directory is missing"},
       {replaced("PK\x06\x07", "PK\x06\x01"), "64-bit directory is missing"},
       {replaced("PK\x01\x02", "PK\x01\x07"), "its directory is damaged"},
-      {replaced("b.npy", "b.txt"), "is no .npy file"},
+      {replaced("b.npy", "b.txt"), "is not an .npy file"},
       {late, "checksum"},
   };
   for (const Case& c : cases) {
@@ -129,7 +129,7 @@ TEST(Npz, MembersThatOverlapAreRefused) {
   for (size_t i = 0; i < 8; ++i) bytes[second + 5 + 4 + 16 + i] = 0; // the offset, 64 bits wide
   Result<std::vector<NamedTensor>> read = parse_npz(bytes, "t.npz");
   ASSERT_FALSE(read);
-  EXPECT_NE(read.error().message.find("one name"), std::string::npos) << read.error().message;
+  EXPECT_NE(read.error().message.find("the same name"), std::string::npos) << read.error().message;
 }
 
 TEST(Npz, ArraysAreAskedForBeforeTheyAreUnpacked) {

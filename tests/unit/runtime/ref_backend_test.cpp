@@ -152,7 +152,7 @@ TEST(RefBackend, RefusesWhatTheMemoryLimitForbidsBeforeItAllocates) {
   Result<std::unique_ptr<Executable>> executable = make_ref_backend()->compile(p.finish(), options);
   ASSERT_FALSE(executable);
   EXPECT_EQ(executable.error().code, Code::memory_limit);
-  EXPECT_EQ(executable.error().message, "`test` needs 805306368 MiB and the limit is 16384 MiB");
+  EXPECT_EQ(executable.error().message, "`test` needs 805306368 MiB, but the limit is 16384 MiB");
 }
 
 TEST(RefBackend, EndsLoadingAndRunsWhenAsked) {

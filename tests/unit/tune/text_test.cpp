@@ -100,9 +100,9 @@ TEST(Texts, DamagedProgramsAreRefusedInWords) {
   EXPECT_EQ(message("[1, 8,", "[8,"), "C2D has 4 space and 3 reduction loops, got 3 and 3");
   EXPECT_EQ(message("2.1.4.1.1", "2.1.3.1.1"), "factors 2.1.3.1.1 do not make 8");
   EXPECT_EQ(message("2.1.4.1.1", "2.1.4.1"), "expected 5 factors, got 4");
-  EXPECT_EQ(message("1.1.3", "3.1.1"), "only the load axis is fetched in rounds");
-  EXPECT_EQ(message("unroll 16", "unroll 17"), "no unroll step is 17");
-  EXPECT_EQ(message("vectors 1, 4", "vectors 1, 3"), "no vector has 3 elements");
+  EXPECT_EQ(message("1.1.3", "3.1.1"), "only the load axis can be fetched in rounds");
+  EXPECT_EQ(message("unroll 16", "unroll 17"), "17 is not an unroll step");
+  EXPECT_EQ(message("vectors 1, 4", "vectors 1, 3"), "3 is not a vector length");
   EXPECT_EQ(message("vectors 1, 4", "vectors 1"), "expected vectors of 2 inputs, got 1");
   EXPECT_EQ(message("vectors 1, 4", "vectors 1, 4 x"), "expected the end, got `x`");
   EXPECT_EQ(message("; unroll 16; vectors 1, 4", ""), "expected `;`, got the end");
@@ -143,7 +143,8 @@ TEST(Records, ReadBackAndNameTheLineOfAFault) {
   EXPECT_EQ(read->programs[1].program, records[1].program);
   EXPECT_EQ(read->programs[1].microseconds, 0.125);
   EXPECT_EQ(read_records("x").error().message, "expected `tuned programs 1,` and a device");
-  EXPECT_EQ(read_records(written + "-1 us: C2D").error().message, "line 4: a time is more than 0");
+  EXPECT_EQ(read_records(written + "-1 us: C2D").error().message,
+            "line 4: a time must be more than 0");
   EXPECT_EQ(read_records(written + "5 us C2D").error().message, "line 4: expected `:`, got `C2D`");
 }
 

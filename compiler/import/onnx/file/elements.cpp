@@ -51,7 +51,8 @@ uint64_t entries_of(const ElementType& type, uint64_t count) {
 }
 
 Diagnostic wrong_count(const char* list, uint64_t has, uint64_t wanted) {
-  return error(Code::bad_data_file, "its {0} has {1} numbers, and its type {2}", list, has, wanted);
+  return error(Code::bad_data_file, "its {0} has {1} numbers, but its type requires {2}", list, has,
+               wanted);
 }
 
 /// Returns the list's own memory, if its numbers are as wide as the parts of elements.
@@ -74,8 +75,8 @@ Result<Elements> narrowed(const List& list, const char* name, uint64_t entries, 
   char* to = elements.owned.get();
   for (auto value : list) {
     if (value < 0 ? static_cast<int64_t>(value) < min : static_cast<uint64_t>(value) > max)
-      return error(Code::bad_data_file, "its {0} has the number {1}, which is none of its type",
-                   name, value);
+      return error(Code::bad_data_file,
+                   "its {0} has the number {1}, which its type cannot represent", name, value);
     std::memcpy(to, &value, bytes); // little-endian: the low bytes
     to += bytes;
   }
@@ -191,13 +192,12 @@ Elements as_carried(llvm::StringRef bytes, const ElementType& type, uint64_t cou
 Result<std::vector<int64_t>> as_integers(llvm::StringRef bytes, const ElementType& type,
                                          uint64_t count) {
   if (!type.is_integer)
-    return error(Code::unsupported, "its elements are of type {0}, where integers are needed",
-                 type.name);
+    return error(Code::unsupported, "its elements must be integers, got type {0}", type.name);
   std::vector<int64_t> values(count);
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t bits = bits_at(bytes, type, i);
     if (!type.is_signed && bits > INT64_MAX)
-      return error(Code::unsupported, "its element {0} does not fit 64 bits with a sign", bits);
+      return error(Code::unsupported, "its element {0} does not fit a signed 64-bit integer", bits);
     values[i] = whole_of(bits, type);
   }
   return values;
@@ -217,8 +217,7 @@ Result<std::vector<double>> as_doubles(llvm::StringRef bytes, int32_t data_type,
   }
   const ElementType& type = *element_type(data_type);
   if (!type.is_integer)
-    return error(Code::unsupported, "its elements are of type {0}, where numbers are needed",
-                 type.name);
+    return error(Code::unsupported, "its elements must be numbers, got type {0}", type.name);
   TG_TRY(std::vector<int64_t> integers, as_integers(bytes, type, count));
   return std::vector<double>(integers.begin(), integers.end());
 }

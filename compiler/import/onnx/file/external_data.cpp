@@ -24,8 +24,7 @@ bool is_refused(llvm::StringRef location) {
 
 Diagnostic outside_folder_error(llvm::StringRef location) {
   return error(Code::bad_data_file,
-               "its external data is `{0}`, which is no path to a file within the model's folder",
-               location);
+               "its external data `{0}` is not a path to a file in the model's folder", location);
 }
 
 Diagnostic cannot_read(llvm::StringRef file, std::error_code why) {
@@ -36,7 +35,7 @@ Diagnostic cannot_read(llvm::StringRef file, std::error_code why) {
 Result<uint64_t> number(const schema::KeyValue& entry) {
   uint64_t value = 0;
   if (llvm::StringRef(entry.value()).getAsInteger(10, value))
-    return error(Code::bad_data_file, "the {0} of its external data is `{1}`, which is no number",
+    return error(Code::bad_data_file, "the {0} of its external data must be a number, got `{1}`",
                  entry.key(), entry.value());
   return value;
 }
@@ -68,14 +67,14 @@ Result<ExternalPlace> external_place(const schema::Tensor& tensor) {
 Result<llvm::StringRef> ExternalData::bytes(const ExternalPlace& place, uint64_t size) const {
   if (is_refused(place.location)) return outside_folder_error(place.location);
   if (place.length && *place.length != size)
-    return error(Code::bad_data_file, "its external data has {0} bytes, and its type {1}",
+    return error(Code::bad_data_file, "its external data has {0} bytes, but its type requires {1}",
                  *place.length, size);
   if (size == 0) return llvm::StringRef();
   TG_TRY(llvm::StringRef all, file(place.location));
   if (place.offset > all.size() || size > all.size() - place.offset)
     return error(
         Code::bad_data_file,
-        "its external data `{0}` has {1} bytes, and it is said to have {2} from byte {3} on",
+        "its external data `{0}` has {1} bytes, but the model requires {2} from byte {3} on",
         place.location, all.size(), size, place.offset);
   return all.substr(place.offset, size);
 }
@@ -92,7 +91,8 @@ Result<llvm::StringRef> ExternalData::file(llvm::StringRef location) const {
 /// Returns the path of the file with all links resolved.
 Result<std::string> ExternalData::path_of(llvm::StringRef location) const {
   if (folder_.empty())
-    return error(Code::bad_data_file, "its external data `{0}` is beside no file", location);
+    return error(Code::bad_data_file,
+                 "its external data `{0}` requires a model that is read from a file", location);
   llvm::SmallString<256> whole(folder_), folder, real;
   path::append(whole, location);
   if (std::error_code why = fs::real_path(folder_, folder)) return cannot_read(folder_, why);
@@ -102,8 +102,8 @@ Result<std::string> ExternalData::path_of(llvm::StringRef location) const {
   fs::file_status status;
   if (std::error_code why = fs::status(real, status)) return cannot_read(whole, why);
   if (!fs::is_regular_file(status)) // a pipe would block forever
-    return error(Code::cannot_read, "its external data `{0}` cannot be read: it is no regular file",
-                 whole);
+    return error(Code::cannot_read,
+                 "its external data `{0}` cannot be read: it is not a regular file", whole);
   return real.str().str();
 }
 

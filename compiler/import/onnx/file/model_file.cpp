@@ -52,7 +52,7 @@ Result<const ElementType*> ModelFile::Impl::element_type_of(const schema::Tensor
   const ElementType* type = element_type(tensor.data_type());
   if (!type || type->list == DataList::None)
     return bad(tensor, "its elements are of " + element_type_name(tensor.data_type()) +
-                           ", which ONNX does not have");
+                           ", which is not an ONNX type");
   if (type->bits == 0)
     return of(tensor, error(Code::unsupported, "elements of type string are not supported"));
   return type;
@@ -79,23 +79,23 @@ Result<Elements> ModelFile::Impl::raw_elements(const schema::Tensor& tensor, uin
     // A tensor of another file, or a modified one, may contain anything.
     if (!file || tensor.place_begin() > tensor.place_end() ||
         tensor.place_end() > file->getBufferSize())
-      return bad(tensor, "it is no tensor of this file");
+      return bad(tensor, "it is not a tensor of this file");
     bytes = file->getBuffer().slice(tensor.place_begin(), tensor.place_end());
   }
   if (bytes.size() != size)
-    return bad(tensor, "its raw data has " + llvm::Twine(bytes.size()) + " bytes, and its type " +
-                           llvm::Twine(size));
+    return bad(tensor, "its raw data has " + llvm::Twine(bytes.size()) +
+                           " bytes, but its type requires " + llvm::Twine(size));
   return Elements{bytes, nullptr};
 }
 
 Result<Elements> ModelFile::Impl::elements(const schema::Tensor& tensor, const ElementType& type,
                                            uint64_t count) const {
   if (tensor.has_segment())
-    return of(tensor, error(Code::unsupported, "a tensor in segments is not supported"));
+    return of(tensor, error(Code::unsupported, "tensors in segments are not supported"));
   bool raw = !tensor.raw_data().empty() || tensor.place_end() != 0;
   bool external_data = tensor.data_location() == schema::Tensor::EXTERNAL;
   if (const char* list = other_list(tensor, raw || external_data ? DataList::None : type.list))
-    return bad(tensor, "its elements are of type " + llvm::Twine(type.name) + ", and it has " +
+    return bad(tensor, "its elements are of type " + llvm::Twine(type.name) + ", but it has " +
                            (raw             ? "raw data and "
                             : external_data ? "external data and "
                                             : "") +
@@ -160,7 +160,7 @@ Result<schema::Tensor> ModelFile::Impl::dense(const schema::SparseTensor& sparse
               error(Code::unsupported, "a sparse tensor of this type or size is not supported"));
   auto axes = static_cast<size_t>(sparse.indices().dims_size() == 2 ? sparse.dims_size() : 1);
   if (indices.size() != values * axes)
-    return bad(made, "it is sparse, and its indices do not fit its values");
+    return bad(made, "it is sparse, but its indices do not match its values");
   std::string raw(bytes_of(*type, count), '\0');
   size_t width = values == 0 ? 0 : elements.bytes.size() / values;
   for (size_t i = 0; i < values; ++i) {
@@ -169,7 +169,7 @@ Result<schema::Tensor> ModelFile::Impl::dense(const schema::SparseTensor& sparse
       int64_t size = axes == 1 ? static_cast<int64_t>(count) : sparse.dims(static_cast<int>(axis));
       int64_t index = indices[i * axes + axis];
       if (index < 0 || index >= size)
-        return bad(made, "it is sparse, and has the index " + llvm::Twine(index) + " of " +
+        return bad(made, "it is sparse, but has the index " + llvm::Twine(index) + " of " +
                              llvm::Twine(size));
       place = place * size + index;
     }
@@ -231,12 +231,11 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::unique_ptr<llvm::
   stream.SetRecursionLimit(2 * kMaxMessageDepth); // some that are not walked are below walked ones
   if (!impl->model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
     return error(Code::bad_data_file,
-                 "`{0}` is no ONNX file that can be read: a part of it is damaged, holds text that "
-                 "is not UTF-8, or is nested over the limit",
+                 "`{0}` is not a readable ONNX file: a part of it is damaged, contains text that "
+                 "is not UTF-8, or is nested too deep",
                  name);
   if (!impl->model.has_graph())
-    return error(Code::bad_data_file, "`{0}` is no ONNX file that can be read: it has no graph",
-                 name);
+    return error(Code::bad_data_file, "`{0}` is not a readable ONNX file: it has no graph", name);
   impl->file = std::move(file);
   Impl& own = *impl;
   std::shared_ptr<const ModelFile> made(new ModelFile(std::move(impl)));
@@ -254,8 +253,8 @@ Result<TensorType> ModelFile::type_of(const schema::Tensor& tensor) const {
   if (!dtype) return impl_->of(tensor, std::move(dtype.error()));
   TG_CHECK(impl_->count_of(tensor));
   if (tensor.dims_size() > kMaxRank)
-    return impl_->bad(tensor, "it has " + llvm::Twine(tensor.dims_size()) + " axes, and " +
-                                  llvm::Twine(kMaxRank) + " are the limit");
+    return impl_->bad(tensor, "it has " + llvm::Twine(tensor.dims_size()) + " axes; the limit is " +
+                                  llvm::Twine(kMaxRank));
   return TensorType{*dtype, Shape(tensor.dims().begin(), tensor.dims().end())};
 }
 

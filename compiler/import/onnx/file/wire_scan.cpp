@@ -175,7 +175,7 @@ public:
       if (at_ < open_.back().end) {
         TG_CHECK(field());
         if (out_.size() > std::numeric_limits<int32_t>::max())
-          return bad("it holds more than 2 GB beside the raw data of tensors");
+          return bad("it contains more than 2 GB in addition to the raw data of tensors");
       } else if (open_.size() > 1) {
         close();
       } else {
@@ -194,8 +194,7 @@ private:
   };
 
   Diagnostic bad(const llvm::Twine& what) const {
-    return error(Code::bad_data_file, "`{0}` is no ONNX file that can be read: {1}", name_,
-                 what.str());
+    return error(Code::bad_data_file, "`{0}` is not a readable ONNX file: {1}", name_, what.str());
   }
   Diagnostic bad_here(const llvm::Twine& what) const {
     return bad("byte " + llvm::Twine(field_at_) + ", in " + name_of(open_.back().message) + ": " +
@@ -224,8 +223,8 @@ private:
       length = wire == Wire::Length ? number : 0;
     }
     if (length > left)
-      return bad_here(llvm::Twine(length) + " bytes are announced, and " + llvm::Twine(left) +
-                      " are left");
+      return bad_here(llvm::Twine(length) + " bytes are declared, but only " + llvm::Twine(left) +
+                      " remain");
     size_t end = at_ + length;
     value_at_ = wire == Wire::Length ? at_ : begin;
     return end;
@@ -236,7 +235,7 @@ private:
     TG_TRY(uint64_t tag, varint());
     uint64_t wire = tag & 7, number = tag >> 3;
     if (wire != 0 && wire != 1 && wire != 2 && wire != 5)
-      return bad_here("a field of the unknown wire type " + llvm::Twine(wire));
+      return bad_here("a field has the unknown wire type " + llvm::Twine(wire));
     if (number == 0 || number >= uint64_t{1} << 29)
       return bad_here("there is no field " + llvm::Twine(number));
     TG_TRY(size_t end, end_of(static_cast<Wire>(wire)));
@@ -256,7 +255,7 @@ private:
     if (row.repeated) return {};
     auto bit = uint32_t{1} << (&row - fields_of(open_.back().message).data());
     if (open_.back().seen & bit)
-      return bad_here("field " + llvm::Twine(row.number) + " stands there twice");
+      return bad_here("field " + llvm::Twine(row.number) + " occurs twice");
     open_.back().seen |= bit;
     return {};
   }
@@ -264,7 +263,7 @@ private:
   Result<void> take(const FieldRow& row, uint32_t tag, size_t end) {
     if (row.field == Field::Walked) return open(row.message, tag, end);
     if (row.field == Field::Text && !is_utf8(file_.slice(value_at_, end)))
-      return bad_here("field " + llvm::Twine(row.number) + " is no UTF-8 text");
+      return bad_here("field " + llvm::Twine(row.number) + " is not UTF-8 text");
     if (row.field == Field::RawData && end - value_at_ > kMaxInlineRawData) {
       open_.back().place_begin = value_at_;
       open_.back().place_end = end;
@@ -276,7 +275,7 @@ private:
   }
 
   Result<void> open(Message message, uint32_t tag, size_t end) {
-    if (open_.size() >= kMaxMessageDepth) return bad_here("graphs are nested over the limit");
+    if (open_.size() >= kMaxMessageDepth) return bad_here("graphs are nested too deep");
     append_varint(out_, tag);
     open_.push_back({message, end, out_.size()});
     out_.append(kLengthBytes, '\0');

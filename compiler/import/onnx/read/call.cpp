@@ -74,7 +74,7 @@ const schema::Attribute* Call::attribute(llvm::StringRef name) {
 int64_t Call::whole(llvm::StringRef name, int64_t otherwise) {
   const schema::Attribute* found = attribute(name);
   if (!found) return otherwise;
-  if (found->type() != Type::INT) fail("its attribute `" + name + "` is no integer");
+  if (found->type() != Type::INT) fail("its attribute `" + name + "` must be an integer");
   return found->i();
 }
 
@@ -86,28 +86,28 @@ int64_t Call::whole(llvm::StringRef name) {
 double Call::real(llvm::StringRef name, double otherwise) {
   const schema::Attribute* found = attribute(name);
   if (!found) return otherwise;
-  if (found->type() != Type::FLOAT) fail("its attribute `" + name + "` is no float");
+  if (found->type() != Type::FLOAT) fail("its attribute `" + name + "` must be a float");
   return found->f();
 }
 
 std::string Call::text(llvm::StringRef name, llvm::StringRef otherwise) {
   const schema::Attribute* found = attribute(name);
   if (!found) return otherwise.str();
-  if (found->type() != Type::STRING) fail("its attribute `" + name + "` is no text");
+  if (found->type() != Type::STRING) fail("its attribute `" + name + "` must be a string");
   return found->s();
 }
 
 std::optional<Shape> Call::wholes(llvm::StringRef name) {
   const schema::Attribute* found = attribute(name);
   if (!found) return std::nullopt;
-  if (found->type() != Type::INTS) fail("its attribute `" + name + "` is no list of integers");
+  if (found->type() != Type::INTS) fail("its attribute `" + name + "` must be a list of integers");
   return Shape(found->ints().begin(), found->ints().end());
 }
 
 std::optional<std::vector<double>> Call::reals(llvm::StringRef name) {
   const schema::Attribute* found = attribute(name);
   if (!found) return std::nullopt;
-  if (found->type() != Type::FLOATS) fail("its attribute `" + name + "` is no list of floats");
+  if (found->type() != Type::FLOATS) fail("its attribute `" + name + "` must be a list of floats");
   return std::vector<double>(found->floats().begin(), found->floats().end());
 }
 
@@ -122,7 +122,7 @@ DType Call::dtype(llvm::StringRef name, DType otherwise) {
 const schema::Graph* Call::graph(llvm::StringRef name) {
   const schema::Attribute* found = attribute(name);
   if (!found || found->type() != Type::GRAPH) {
-    fail("its attribute `" + name + "` is no graph");
+    fail("its attribute `" + name + "` must be a graph");
     return nullptr;
   }
   return &found->g();
@@ -155,13 +155,15 @@ NodeId Call::input(size_t i) {
   case FileValue::Kind::Sequence: return fail(which + " is a sequence");
   case FileValue::Kind::Narrow:
     return fail(which + " has elements of ONNX's type " + element_type_name(given.element) +
-                ", for which the operator is not supported; a Cast to int32 or int64 before it "
-                "makes it so");
+                ", for which the operator is not supported; insert a Cast to int32 or int64 before "
+                "it");
   case FileValue::Kind::Padded:
-    return fail(which + " has as many rows as data selects, which this operator does not take; a "
-                        "mask over all rows (Where) in their place makes it so");
-  case FileValue::Kind::Nothing: return fail(which + " is an optional value that holds none");
-  case FileValue::Kind::Refused: return fail(which + " was refused");
+    return fail(
+        which +
+        " has a number of rows that depends on data, which this operator does not support; use a "
+        "mask over all rows (Where) instead");
+  case FileValue::Kind::Nothing: return fail(which + " is an empty optional value");
+  case FileValue::Kind::Refused: return fail(which + " was rejected");
   }
   return {};
 }
@@ -180,14 +182,14 @@ std::optional<Literal> Call::known(size_t i) {
   std::optional<Literal> literal = emitter_.known(node);
   if (!literal && node.valid())
     fail("its input " + llvm::Twine(i + 1) +
-         " has to be known when the file is read, and depends on data");
+         " must be known when the file is read, but it depends on data");
   return literal;
 }
 
 Shape Call::known_wholes(size_t i) {
   std::optional<Literal> literal = known(i);
   if (!literal) return {};
-  if (!literal->is_whole()) fail("its input " + llvm::Twine(i + 1) + " is no list of integers");
+  if (!literal->is_whole()) fail("its input " + llvm::Twine(i + 1) + " must be a list of integers");
   return Shape(literal->ints.begin(), literal->ints.end());
 }
 
@@ -250,7 +252,7 @@ std::string Call::unused_parts() const {
       return "its attribute `" + own.name() + "` is given twice";
   for (unsigned i = 0; i < attribute_seen_.size(); ++i)
     if (!attribute_seen_[i] && attributes_[i] && !is_legacy(*attributes_[i], op(), version_))
-      return "its attribute `" + node_.attribute(static_cast<int>(i)).name() + "` is not known";
+      return "its attribute `" + node_.attribute(static_cast<int>(i)).name() + "` is unknown";
   for (unsigned i = 0; i < input_seen_.size(); ++i)
     if (!input_seen_[i] && !inputs_[i].is(FileValue::Kind::Absent))
       return "its input " + std::to_string(i + 1) + " is not supported";
@@ -265,7 +267,7 @@ std::string Call::unused_parts() const {
 bool flag(Call& call, llvm::StringRef name, bool otherwise) {
   int64_t found = call.whole(name, otherwise ? 1 : 0);
   if (found != 0 && found != 1)
-    call.fail("its attribute `" + name + "` is " + llvm::Twine(found) + ", neither 0 nor 1");
+    call.fail("its attribute `" + name + "` is " + llvm::Twine(found) + ", but must be 0 or 1");
   return found != 0;
 }
 
@@ -287,7 +289,7 @@ NodeId indices_of(Call& call, size_t i) {
   NodeId node = call.input(i);
   TensorType type = call.emit().type(node);
   if (node.valid() && !is_integer(type.dtype))
-    return call.fail("its indices are " + type.text() + ", and have to be integers");
+    return call.fail("its indices are " + type.text() + ", but must be integers");
   return node;
 }
 

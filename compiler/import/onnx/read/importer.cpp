@@ -168,8 +168,8 @@ bool Importer::refuse(const schema::Node& node, Scope& scope, const llvm::Twine&
 /// Older versions need no special handling; features of a newer version could be missed.
 bool Importer::read_format(int64_t version) {
   if (version <= kNewestFormat) return true;
-  return bad("version " + llvm::Twine(version) + " of the format is not read: those to " +
-                 llvm::Twine(kNewestFormat) + " are",
+  return bad("version " + llvm::Twine(version) + " of the format is not supported: the newest is " +
+                 llvm::Twine(kNewestFormat),
              Code::unsupported);
 }
 
@@ -179,8 +179,8 @@ template <class Sets> bool Importer::read_opsets(const Sets& sets, llvm::StringM
   auto own = versions.find("");
   if (own == versions.end()) return true;
   if (own->second < kOldestImport || own->second > kNewestImport)
-    return bad("operator set " + llvm::Twine(own->second) + " is not read: sets " +
-                   llvm::Twine(kOldestImport) + " to " + llvm::Twine(kNewestImport) + " are",
+    return bad("operator set " + llvm::Twine(own->second) + " is not supported: use " +
+                   llvm::Twine(kOldestImport) + " to " + llvm::Twine(kNewestImport),
                Code::unsupported);
   return true;
 }
@@ -189,7 +189,7 @@ bool Importer::read_functions() {
   for (const schema::Function& function : file_->model().functions()) {
     std::string key = function_key(function.domain(), function.name(), function.overload());
     if (!functions_.try_emplace(key, &function).second)
-      return bad("the function `" + function.name() + "` is there twice");
+      return bad("the function `" + function.name() + "` is defined twice");
   }
   return true;
 }
@@ -205,7 +205,7 @@ bool Importer::bind_given_shape(const schema::ValueInfo& input) {
   const std::vector<int64_t>& sizes = given->second;
   if (static_cast<int>(sizes.size()) != tensor.shape().dim_size())
     return bad("the shape given for `" + input.name() + "` has " + llvm::Twine(sizes.size()) +
-                   " sizes, and the input " + llvm::Twine(tensor.shape().dim_size()),
+                   " sizes, but the input has " + llvm::Twine(tensor.shape().dim_size()),
                Code::usage);
   for (int i = 0; i < tensor.shape().dim_size(); ++i) {
     const schema::Shape::Dimension& dim = tensor.shape().dim(i);
@@ -228,7 +228,7 @@ bool Importer::bind_given_shape(const schema::ValueInfo& input) {
 /// Returns nullopt if a size is unknown, which is recorded, or wrong.
 std::optional<TensorType> Importer::input_type(const schema::ValueInfo& input) {
   if (!input.type().has_tensor_type()) {
-    bad("the input `" + input.name() + "` is no tensor", Code::unsupported);
+    bad("the input `" + input.name() + "` is not a tensor", Code::unsupported);
     return std::nullopt;
   }
   const schema::Type::OfTensor& tensor = input.type().tensor_type();
@@ -325,7 +325,8 @@ bool Importer::add_inputs(Scope& scope) {
     std::optional<TensorType> type = input_type(input);
     if (broken_) return false;
     if (!type) continue;
-    if (scope.values.count(input.name())) return bad("there are two inputs `" + input.name() + "`");
+    if (scope.values.count(input.name()))
+      return bad("two inputs have the name `" + input.name() + "`");
     std::string why;
     NodeId node = graph_.add(OpKind::Input,
                              {graph_.symbols().value(Value::of_string(input.name())),
@@ -340,8 +341,8 @@ bool Importer::add_inputs(Scope& scope) {
   if (open_.empty()) return true;
   std::string list;
   for (size_t i = 0; i < open_.size(); ++i) list += (i ? ", " : "") + open_[i];
-  sink_.report(error(Code::not_constant, "`{0}` leaves open {1}", file_->file_name(), list)
-                   .suggest("give symbolic dimensions by --dim NAME=N, whole shapes by --shape "
+  sink_.report(error(Code::not_constant, "`{0}` does not fix {1}", file_->file_name(), list)
+                   .suggest("set symbolic dimensions with --dim NAME=N, whole shapes with --shape "
                             "INPUT=1,3,224,224"));
   return false;
 }
@@ -383,7 +384,7 @@ bool Importer::add_outputs(Scope& scope) {
   llvm::StringSet<> seen;
   for (const schema::ValueInfo& output : graph.output()) {
     if (!seen.insert(output.name()).second)
-      return bad("there are two outputs `" + output.name() + "`");
+      return bad("two outputs have the name `" + output.name() + "`");
     std::optional<FileValue> value = find(output.name(), reader, scope);
     if (!value) return false;
     if (value->is(Kind::Refused)) continue;
@@ -396,7 +397,7 @@ bool Importer::add_outputs(Scope& scope) {
     const std::string& name = own == renamed_.end() ? output.name() : own->second;
     bool empty = value->is(Kind::Empty);
     if (!empty && !value->is(Kind::Tensor) && !value->is(Kind::Narrow))
-      return bad("the output `" + output.name() + "` is no tensor", Code::unsupported);
+      return bad("the output `" + output.name() + "` is not a tensor", Code::unsupported);
     graph_.add_output(name, empty ? emit_.filled(0, value->type) : value->node);
   }
   return true;
@@ -407,11 +408,11 @@ bool Importer::add_outputs(Scope& scope) {
 bool Importer::declare(const schema::Graph& graph, Scope& scope) {
   for (const schema::Tensor& tensor : graph.initializer())
     if (!scope.initializers.try_emplace(tensor.name(), &tensor).second)
-      return bad("there are two initialisers `" + tensor.name() + "`");
+      return bad("two initialisers have the name `" + tensor.name() + "`");
   for (const schema::SparseTensor& sparse : graph.sparse_initializer())
     return bad("the sparse initialiser `" + sparse.values().name() +
-                   "` cannot be read: its sizes, indices and values do not fit each other, or its "
-                   "elements have less than 8 bits",
+                   "` cannot be read: its sizes, indices and values do not match, or its "
+                   "elements have fewer than 8 bits",
                Code::unsupported);
   for (const schema::ValueInfo& info : graph.value_info())
     scope.declared[info.name()] = &info.type();
@@ -445,7 +446,7 @@ std::optional<FileValue> Importer::find(llvm::StringRef name, const schema::Node
     return read;
   }
   bad("`" + name + "`, which the node `" + name_of(reader) + "` (" + title(reader) +
-      ") reads, is made by nothing");
+      ") reads, has no definition");
   return std::nullopt;
 }
 
@@ -475,7 +476,7 @@ void Importer::report_stale() {
   constexpr size_t kMostNamed = 3;
   Diagnostic d =
       error(Code::bad_data_file,
-            "`{0}` declares {1} that {2} nodes do not compute: the computed one is used",
+            "`{0}` declares {1} that {2} nodes do not compute: the computed shapes are used",
             file_->file_name(),
             stale_.size() == 1 ? "a shape" : std::to_string(stale_.size()) + " shapes", "its");
   d.severity = Severity::Warning;
@@ -492,7 +493,7 @@ bool Importer::define(const schema::Node& node, llvm::ArrayRef<FileValue> result
     if (name.empty()) continue;
     const FileValue& value = results[static_cast<size_t>(i)];
     if (scope.values.count(name) || scope.initializers.count(name))
-      return bad("`" + name + "` is made twice, the second time by the node `" + name_of(node) +
+      return bad("`" + name + "` is defined twice, the second time by the node `" + name_of(node) +
                  "` (" + title(node) + ")");
     auto declared = scope.declared.find(name);
     if (declared != scope.declared.end() && !agrees(name, value, *declared->second)) return false;
@@ -514,7 +515,7 @@ bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
   auto version = scope.opsets->find(domain_of(node.domain()));
   if (version == scope.opsets->end())
     return bad("the node `" + name_of(node) + "` (" + title(node) +
-               ") is of an operator set of which the file names no version");
+               ") belongs to an operator set without a version in the file");
   std::optional<KeptNode> kept = keeper_.choose(node, version->second, inputs, attributes);
   std::vector<FileValue> carried = inputs;
   int32_t element = 0;
@@ -588,8 +589,8 @@ FileFacts Importer::finish_facts() {
 bool Importer::call_function(const schema::Node& node, const schema::Function& function,
                              Scope& scope, const std::vector<FileValue>& inputs) {
   if (++depth_ > kMaxBodyDepth)
-    return bad("functions and graphs within each other are nested more than " +
-               llvm::Twine(kMaxBodyDepth) + " deep at the node `" + name_of(node) + "`");
+    return bad("functions and graphs are nested more than " + llvm::Twine(kMaxBodyDepth) +
+               " deep at the node `" + name_of(node) + "`");
   if (inputs.size() > static_cast<size_t>(function.input_size()))
     return bad("the node `" + name_of(node) + "` has more inputs than its function `" +
                function.name() + "`");
@@ -629,7 +630,7 @@ bool Importer::call_function(const schema::Node& node, const schema::Function& f
 
 bool Importer::node(const schema::Node& node, Scope& scope) {
   if (++ops_ > kMaxOps)
-    return bad("functions and loops unfold to more than " + llvm::Twine(kMaxOps) + " nodes");
+    return bad("functions and loops unfold into more than " + llvm::Twine(kMaxOps) + " nodes");
   std::vector<FileValue> inputs;
   bool refused = false;
   for (const std::string& name : node.input()) {
@@ -662,7 +663,7 @@ bool Importer::node(const schema::Node& node, Scope& scope) {
 bool Importer::nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nodes, Scope& scope) {
   std::string cycle;
   std::vector<int> order = order_of(nodes, cycle);
-  if (!cycle.empty()) return bad("the nodes " + cycle + " wait for each other in a circle");
+  if (!cycle.empty()) return bad("the nodes " + cycle + " form a cycle");
   Scope* outer = std::exchange(scope_, &scope);
   scope.nodes = &nodes;
   bool fine = true;
@@ -679,15 +680,15 @@ std::optional<std::vector<FileValue>> Importer::run(const schema::Graph& body,
   scope.attributes = scope_->attributes;
   scope.opsets = scope_->opsets;
   if (++depth_ > kMaxBodyDepth) {
-    bad("functions and graphs within each other are nested more than " +
-        llvm::Twine(kMaxBodyDepth) + " deep at the graph `" + body.name() + "`");
+    bad("functions and graphs are nested more than " + llvm::Twine(kMaxBodyDepth) +
+        " deep at the graph `" + body.name() + "`");
     return std::nullopt;
   }
   for (const schema::ValueInfo& output : body.output()) scope.outputs.push_back(output.name());
   if (!declare(body, scope)) return std::nullopt;
   if (static_cast<size_t>(body.input_size()) != inputs.size()) {
     bad("the graph `" + body.name() + "` has " + llvm::Twine(body.input_size()) +
-        " inputs, and the node around it " + llvm::Twine(inputs.size()));
+        " inputs, but the node around it has " + llvm::Twine(inputs.size()));
     return std::nullopt;
   }
   for (int i = 0; i < body.input_size(); ++i)
@@ -723,11 +724,11 @@ void Importer::report_refused() {
     Diagnostic d = error(Code::unsupported, "`{0}`: node `{1}` ({2}): {3}", file_->file_name(),
                          one.node, one.op, one.why);
     if (count->second > 1)
-      d.notes.push_back(llvm::formatv("{0} nodes are refused for this", count->second).str());
+      d.notes.push_back(
+          llvm::formatv("{0} nodes are rejected for this reason", count->second).str());
     if (told == kMaxMessages && counts.size() > 1)
       d.notes.push_back(
-          llvm::formatv("of {0} more kinds of nodes nothing is said here; --json lists all",
-                        counts.size() - 1)
+          llvm::formatv("{0} more kinds of nodes are rejected; --json lists all", counts.size() - 1)
               .str());
     counts.erase(count);
     sink_.report(std::move(d));

@@ -220,7 +220,7 @@ void Exporter::note_renamed() {
   if (renamed_.empty()) return;
   std::string names;
   for (const auto& [name, state] : renamed_) names += (names.empty() ? "`" : ", `") + name + "`";
-  exported_.notes.push_back("outputs that have the name of an input or weight get another name: " +
+  exported_.notes.push_back("outputs that share a name with an input or weight are renamed: " +
                             names);
 }
 
@@ -333,7 +333,7 @@ Result<void> Exporter::check_constant(NodeId user, NodeId indices, int64_t size)
   for (int64_t index : all)
     if (index < 0 || index >= size)
       return error(Code::unsupported,
-                   "`{0}` takes index {1} of an axis of {2}: ONNX refuses it, or counts it from "
+                   "`{0}` takes index {1} of an axis of {2}: ONNX rejects it, or counts it from "
                    "the end",
                    op_info(graph_.node(user).op).name, index, size);
   return {};
@@ -360,7 +360,7 @@ Result<void> Exporter::check_indices(NodeId user) {
   }
   bool from_end = indices != graph_.operands(user)[1];
   exported_.notes.push_back(
-      llvm::formatv("`{0}` has to name rows from {1} to {2}: ONNX takes others for errors",
+      llvm::formatv("`{0}` must contain rows from {1} to {2}: ONNX reports others as errors",
                     value_[indices.index].name, from_end ? -size : 0, size - 1));
   return {};
 }
@@ -409,8 +409,8 @@ void Exporter::add_defaults() {
   std::string others =
       lost.size() > 1 ? llvm::formatv(" and {0} more are", lost.size() - 1).str() : " is";
   exported_.notes.push_back(
-      llvm::formatv("`{0}`{1} no input of this file: the default value was computed with; `--shape "
-                    "{0}=SIZES` reads the default as an input",
+      llvm::formatv("`{0}`{1} not an input of this file: the default value is used; `--shape "
+                    "{0}=SIZES` makes it an input",
                     lost.front(), others));
 }
 
@@ -596,13 +596,14 @@ PreparedGraph prepare_for_export(const Graph& graph) {
 
 Result<Exported> export_graph(const Graph& graph, const ExportOptions& options) {
   if (options.opset < kOldestExport || options.opset > kNewestExport)
-    return error(Code::unsupported, "opset {0} is not written: {1} to {2} are", options.opset,
+    return error(Code::unsupported, "opset {0} cannot be written: use {1} to {2}", options.opset,
                  kOldestExport, kNewestExport);
   std::optional<WriteOrder> order = WriteOrder::of(graph, options.kept);
   assert(order && "join_kept() has looked");
   if (options.kept && options.kept->opset() > options.opset)
-    return error(Code::unsupported, "opset {0} is too old for what is kept ({1}): it takes {2}",
-                 options.opset, options.kept->text(), options.kept->opset());
+    return error(Code::unsupported,
+                 "opset {0} is too old for the kept nodes ({1}), which require {2}", options.opset,
+                 options.kept->text(), options.kept->opset());
   return Exporter(graph, options, std::move(*order)).run();
 }
 

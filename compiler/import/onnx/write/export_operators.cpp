@@ -123,7 +123,7 @@ llvm::SmallVector<int64_t, 4> OperatorWriter::window_pads(llvm::ArrayRef<int64_t
 
 Result<void> OperatorWriter::floats_alone(const char* onnx_name) const {
   if (is_float(result_)) return {};
-  return error(Code::unsupported, "`{0}` of {1} cannot be written: ONNX's {2} takes floats",
+  return error(Code::unsupported, "`{0}` of {1} cannot be written: ONNX's {2} requires floats",
                op_info(graph_.node(id_).op).name, dtype_name(result_), onnx_name);
 }
 
@@ -196,7 +196,7 @@ Result<Operand> OperatorWriter::pool() {
   bool average = graph_.node(id_).op == OpKind::AvgPool2d;
   if (result_ == DType::I64)
     return error(Code::unsupported,
-                 "`max_pool2d` of i64 cannot be written: ONNX's MaxPool takes floats");
+                 "`max_pool2d` of i64 cannot be written: ONNX's MaxPool requires floats");
   if (average && is_pool_of_image()) return mean_of_image();
   llvm::ArrayRef<int64_t> kernel = attr(0).ints, stride = attr(1).ints;
   llvm::SmallVector<Attr, 4> attrs = {
@@ -292,7 +292,7 @@ Result<Operand> OperatorWriter::scatter() {
   bool joins = reduce != ScatterReduce::None;
   int since = reduce == ScatterReduce::Max || reduce == ScatterReduce::Min ? 18 : 16;
   if (joins && nodes_.opset() < since)
-    return error(Code::unsupported, "`scatter` with `reduce` = \"{0}\" needs opset {1} or later",
+    return error(Code::unsupported, "`scatter` with `reduce` = \"{0}\" requires opset {1} or later",
                  attr(1).text, since);
   auto axis = static_cast<size_t>(attr(0).number);
   bool of_rows = axis == 0; // each index names a row, as in ScatterND
@@ -483,7 +483,7 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::NonMaxSuppression:
     if (x_[0].dtype == DType::F64)
       return error(Code::unsupported,
-                   "`non_max_suppression` of f64 cannot be written: ONNX's takes f32");
+                   "`non_max_suppression` of f64 cannot be written: ONNX requires f32");
     return non_max_suppression();
   case OpKind::Concat: return node("Concat", x_, {Attr::whole("axis", attr(0).number)});
   case OpKind::Slice: return slice();
@@ -499,12 +499,13 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::Iota: return iota();
   case OpKind::FusedMap: return fused_map();
   case OpKind::WinogradConv2d:
-    return error(Code::unsupported,
-                 "`winograd_conv2d` cannot be written: its kernel is no `winograd_weight` of the "
-                 "convolution's");
+    return error(
+        Code::unsupported,
+        "`winograd_conv2d` cannot be written: its kernel is not a `winograd_weight` of the "
+        "convolution's");
   case OpKind::Extern:
-    return error(Code::unsupported, "`{0}` is an `extern op`, which ONNX's operators cannot say",
-                 attr(0).text);
+    return error(Code::unsupported,
+                 "`{0}` is an `extern op`, which ONNX's operators cannot express", attr(0).text);
   case OpKind::Attention: // its products and softmax are written (export.cpp)
   case OpKind::None:
   case OpKind::Input:
@@ -512,7 +513,7 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::Constant:
   case OpKind::Split: break;
   }
-  return error(Code::unsupported, "`{0}` cannot be written in operators of ONNX",
+  return error(Code::unsupported, "`{0}` cannot be expressed in ONNX operators",
                op_info(graph_.node(id_).op).name);
 }
 

@@ -252,7 +252,7 @@ Result<Operand> Writer::write(OpKind op, Operands x, llvm::ArrayRef<Value> attrs
   default: break;
   }
   if (const Formula* known = formula_of(op)) return formula(*known, x, attrs);
-  return error(Code::unsupported, "`{0}` cannot be written in operators of ONNX", op_info(op).name);
+  return error(Code::unsupported, "`{0}` cannot be expressed in ONNX operators", op_info(op).name);
 }
 
 /// Returns x, or the nearest limit of `to` if x is out of its range; 0 for NaN.

@@ -122,7 +122,7 @@ Result<void> check_indices(const ExportedWeight& weight, llvm::StringRef bytes) 
     if (index < 0 || index >= weight.indices_below)
       return error(
           Code::unsupported,
-          "`{0}` takes index {1}, from `{2}`, of an axis of {3}: ONNX refuses it, or counts "
+          "`{0}` takes index {1}, from `{2}`, of an axis of {3}: ONNX rejects it, or counts "
           "it from the end",
           op_info(weight.picks).name, index, weight.tensor.name(), weight.indices_below);
   }
@@ -133,7 +133,7 @@ Result<void> ModelWriter::write_elements(size_t i, llvm::raw_ostream& out) const
   const ExportedWeight& weight = exported_.weights[i];
   return source_(weight.node, [&](llvm::StringRef bytes) -> Result<void> {
     if (bytes.size() != bytes_of(weight.tensor))
-      return error(Code::internal, "the weight `{0}` came as {1} bytes", weight.tensor.name(),
+      return error(Code::internal, "the weight `{0}` has {1} bytes", weight.tensor.name(),
                    bytes.size());
     if (weight.indices_below > 0) TG_CHECK(check_indices(weight, bytes));
     out << bytes;

@@ -65,7 +65,7 @@ std::vector<Poly> Indices::fresh_parts(const Poly& whole, const std::vector<Poly
   Poly product = 1;
   for (const Poly& radix : radices) product = product * radix;
   if (!within_always(whole, product))
-    return facts_.beyond("an index that is not of the whole axis"),
+    return facts_.beyond("an index that does not cover the whole axis"),
            std::vector<Poly>(radices.size());
   Mix mix{whole, {}, radices};
   Poly form = 0;
@@ -90,16 +90,16 @@ std::vector<Poly> Indices::parts(const Poly& index, const std::vector<Poly>& rad
   bool plain = whole.terms().size() == 1 && whole.terms()[0].first.size() == 1 &&
                whole.terms()[0].second == 1;
   bool of_sum = facts_.has_bound(whole);
-  if (!plain && of_sum) return facts_.beyond("an index that does not come apart"), none;
+  if (!plain && of_sum) return facts_.beyond("an index that cannot be split"), none;
   if (!plain) return fresh_parts(whole, radices);
   Sym symbol = whole.terms()[0].first[0];
   Scope* scope = scope_of(symbol);
-  if (of_sum && !scope) return facts_.beyond("a sum that is closed"), none;
+  if (of_sum && !scope) return facts_.beyond("a sum in closed form"), none;
   // The parts replace the symbol everywhere, so they must cover all of its values.
   Poly product = 1;
   for (const Poly& radix : radices) product = product * radix;
   if (scope ? !covers(*scope, symbol, product) : !within_always(whole, product))
-    return facts_.beyond("an index that is not of the whole axis"), none;
+    return facts_.beyond("an index that does not cover the whole axis"), none;
   return parts_of(symbol, scope, radices);
 }
 
@@ -164,7 +164,7 @@ Index Indices::reshaped(const Index& from, const Index& to, const Index& index) 
     } else if (second && facts_.is(to[walk.at], 1)) {
       ++walk.at;
     } else if (!first || !second) {
-      facts_.beyond("a reshape that does not go by factors");
+      facts_.beyond("a reshape that does not split by factors");
     } else if (!join_axes(walk) && !split_index(walk)) {
       regroup(walk);
     }

@@ -49,7 +49,7 @@ std::optional<Attention> read_attention(Call& call) {
     call.ignore("q_num_heads");
     call.ignore("kv_num_heads");
   }
-  if (call.has(4) != call.has(5)) call.fail("it has a cache of keys or of values, and not both");
+  if (call.has(4) != call.has(5)) call.fail("it has only one of the caches of keys and values");
   if (call.failed()) return std::nullopt;
   int64_t places = 0;
   heads.k = with_past(call, 4, heads.k, made.past);
@@ -73,7 +73,8 @@ AttentionMask read_mask(Call& call, const Attention& attention) {
   rules.right = call.whole("right_window_size", -1);
   if (rules.filled.valid() && (call.has(4) || e.shape(rules.filled) != Ints({e.shape(heads.q)[0]})))
     call.fail("its input 7 is " + e.type(rules.filled).text() +
-              ", expected the filled places of each sequence of a cache that it does not extend");
+              ", expected the number of filled positions per sequence, for a cache that it does "
+              "not extend");
   if (call.failed()) return {};
   return attention_mask(call, rules);
 }
@@ -106,8 +107,8 @@ void write_attention(Call& call) {
   NodeId weights = e.cast(weights_of(e, biased, mask.hidden, precision), dtype);
   if (call.failed()) return;
   if (e.shape(weights) != e.shape(raw))
-    return void(
-        call.fail("its mask makes " + e.type(weights).text() + " of scores " + e.type(raw).text()));
+    return void(call.fail("its mask changes " + e.type(weights).text() + " from scores " +
+                          e.type(raw).text()));
   NodeId y = heads.context(e, weights);
   call.result(0, read->packed ? join_heads(e, y) : y);
   if (call.uses_result(1)) call.result(1, heads.k);
@@ -129,7 +130,8 @@ std::optional<NodeId> modified(Call& call, llvm::StringRef attribute, NodeId x) 
   if (!made) return std::nullopt;
   if (made->size() == 1 && (*made)[0].is(FileValue::Kind::Tensor) && (*made)[0].type == given.type)
     return (*made)[0].node;
-  call.fail("its attribute `" + attribute + "` gives no tensor of the type " + given.type.text());
+  call.fail("its attribute `" + attribute + "` does not give a tensor of the type " +
+            given.type.text());
   return x;
 }
 
@@ -207,7 +209,7 @@ void write_rotary(Call& call) {
   int64_t width = part ? part : e.shape(x).back();
   if (e.rank(cos) != 3 || e.shape(cos) != e.shape(sin) || 2 * e.shape(cos).back() != width ||
       width > e.shape(x).back())
-    return void(call.fail("its angles are " + e.type(cos).text() + ", and they turn " +
+    return void(call.fail("its angles are " + e.type(cos).text() + ", but they rotate " +
                           llvm::Twine(width) + " of " + e.type(x).text()));
   int64_t head_axis = packed ? 2 : 1;
   NodeId made = rotated(e, x, e.unsqueeze(cos, head_axis), e.unsqueeze(sin, head_axis), neighbours);
@@ -253,7 +255,7 @@ void write_scatter(Call& call) {
   Emitter& e = call.emit();
   NodeId cache = call.input(0), update = call.input(1), starts = call.optional(2);
   std::string mode = call.text("mode", "linear");
-  if (mode != "linear" && mode != "circular") call.fail("its mode `" + mode + "` is not known");
+  if (mode != "linear" && mode != "circular") call.fail("its mode `" + mode + "` is unknown");
   if (call.failed()) return;
   int64_t axis = call.axis(call.whole("axis", -2), e.rank(cache));
   Shape wanted(e.shape(cache).begin(), e.shape(cache).end());

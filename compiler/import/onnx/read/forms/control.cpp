@@ -35,7 +35,8 @@ FileValue either(Call& call, NodeId condition, const FileValue& yes, const FileV
   if (!same && tensors)
     return fail_by_data(call, "its branches give " + yes.type.text() + " and " + no.type.text());
   if (!same) return fail_by_data(call, "its branches give different kinds of values");
-  if (yes.is(Kind::Padded)) return fail_by_data(call, "its branches give rows that data selects");
+  if (yes.is(Kind::Padded))
+    return fail_by_data(call, "its branches give rows whose number depends on data");
   if (yes.is(Kind::Tensor) && !(yes.node == no.node)) {
     NodeId made = call.emit().select(condition, yes.node, no.node);
     return made.valid() ? FileValue{Kind::Tensor, made, yes.type, {}} : FileValue{};
@@ -48,7 +49,7 @@ FileValue either(Call& call, NodeId condition, const FileValue& yes, const FileV
 
 bool matches_results(Call& call, const Values& results) {
   if (results.size() == call.result_count()) return true;
-  call.fail("it has " + llvm::Twine(call.result_count()) + " results, and its branch " +
+  call.fail("it has " + llvm::Twine(call.result_count()) + " results, but its branch " +
             llvm::Twine(results.size()));
   return false;
 }
@@ -69,7 +70,8 @@ void write_if(Call& call) {
   std::optional<Values> yes = call.bodies().run(*then_branch, {});
   std::optional<Values> no = call.bodies().run(*else_branch, {});
   if (!yes || !no)
-    return void(fail_by_data(call, "a node of its branches is refused: both would be computed"));
+    return void(
+        fail_by_data(call, "a node of its branches is rejected: both branches would be computed"));
   if (!matches_results(call, *yes) || !matches_results(call, *no)) return;
   NodeId flag = call.emit().reshape(condition.node, {});
   for (size_t i = 0; i < yes->size(); ++i) call.result(i, either(call, flag, (*yes)[i], (*no)[i]));
@@ -99,7 +101,7 @@ struct Rounds {
 bool Rounds::prepare() {
   size_t given = static_cast<size_t>(body.output_size()), states_end = first_state + states.size();
   if (given < states_end || given - first_state < call.result_count()) {
-    call.fail("its body has " + llvm::Twine(given) + " results, which do not fit its own");
+    call.fail("its body has " + llvm::Twine(given) + " results, which do not match its own");
     return false;
   }
   stacks.resize(given - states_end);
@@ -128,8 +130,8 @@ FileValue Rounds::stack_of_none(const schema::ValueInfo& declared, int64_t axis)
     type.shape.push_back(dim.dim_value());
   }
   if (!known) {
-    call.fail("it has no rounds, and its body does not declare the shape of `" + declared.name() +
-              "`");
+    call.fail("it has no iterations, and its body does not declare the shape of `" +
+              declared.name() + "`");
     return {};
   }
   axis = call.axis(axis, type.rank() + 1);
@@ -164,7 +166,7 @@ void write_loop(Call& call) {
     if (!goes_on && !call.failed())
       call.fail("its condition `" + (round ? body->output(0).name() : call.input_name(1)) +
                 "` depends on data after " + llvm::Twine(round) +
-                " rounds, so that their number is not known");
+                " iterations, so their number is unknown");
     if (call.failed()) return;
     if (!*goes_on) break;
     if (!check_rounds(call, most == INT64_MAX ? round + 1 : most)) return;
@@ -230,10 +232,10 @@ void write_scan(Call& call) {
   const schema::Graph* body = call.graph("body");
   int64_t count = call.whole("num_scan_inputs");
   if (call.version() < 9)
-    call.fail("Scan is supported from operator set 9 on, and this is of set " +
+    call.fail("Scan is supported from operator set 9 on, but this file has set " +
               llvm::Twine(call.version()));
   if (count < 1 || static_cast<size_t>(count) > call.input_count())
-    call.fail("its attribute `num_scan_inputs` does not fit its inputs");
+    call.fail("its attribute `num_scan_inputs` does not match its inputs");
   if (call.failed()) return;
   std::vector<Scanned> scanned = scanned_inputs(call, static_cast<size_t>(count));
   if (call.failed()) return;

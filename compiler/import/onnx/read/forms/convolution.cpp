@@ -93,7 +93,7 @@ using TransposedWindows = llvm::SmallVector<TransposedWindow, 3>;
 bool cut_to(Call& call, TransposedWindow& window, int64_t out, AutoPad pad) {
   int64_t total = window.uncut() - out;
   if (total < (pad == AutoPad::SameUpper ? 0 : -1) || out < 1) {
-    call.fail("a result of " + llvm::Twine(out) + " is no part of the " +
+    call.fail("a result of " + llvm::Twine(out) + " is not part of the " +
               llvm::Twine(window.uncut()) + " that its windows cover");
     return false;
   }
@@ -185,7 +185,7 @@ NodeId convolve_transposed_3d(Call& call, const Operands& in, const TransposedWi
     int64_t before = from.extent() - 1 - from.before;
     int64_t after = from.extent() - 1 - from.after + from.extra;
     int64_t first = std::max<int64_t>(-before, 0), end = size - std::max<int64_t>(-after, 0);
-    if (first >= end) return call.fail("its padding leaves nothing of the result");
+    if (first >= end) return call.fail("its padding leaves no result");
     x = emit.slice(x, axis, first, end);
     turned.push_back({end - first, from.kernel, 1, from.dilation, std::max<int64_t>(before, 0),
                       std::max<int64_t>(after, 0), 0});

@@ -39,7 +39,7 @@ Labels read_term(Call& call, llvm::StringRef text) {
       continue;
     }
     if (!llvm::isAlpha(text[0])) {
-      call.fail("its equation is not understood at `" + text + "`");
+      call.fail("its equation cannot be parsed at `" + text + "`");
       return {};
     }
     made += text[0];
@@ -195,7 +195,7 @@ std::vector<Term> read_terms(Call& call, const Equation& equation, size_t& axes)
   llvm::SmallVector<NodeId, 4> operands;
   for (size_t i = 0; i < call.input_count(); ++i) operands.push_back(call.input(i));
   if (operands.size() != equation.inputs.size())
-    call.fail("its equation has " + llvm::Twine(equation.inputs.size()) + " terms, and it has " +
+    call.fail("its equation has " + llvm::Twine(equation.inputs.size()) + " terms, but it has " +
               llvm::Twine(operands.size()) + " inputs");
   if (call.failed()) return {};
   std::vector<Term> terms;
@@ -243,7 +243,7 @@ void write_einsum(Call& call) {
     }
   for (size_t i = 0; i < output.size(); ++i)
     if (!sizes.count(output[i]) || has(output.substr(0, i), output[i]))
-      return void(call.fail("its equation has a result whose axes are not those of its inputs"));
+      return void(call.fail("its equation has a result with axes that are not in its inputs"));
   for (Term& term : terms) term = without_ones(e, term, sizes);
   Term made = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {

@@ -204,7 +204,7 @@ void grid_sample(Call& call) {
   if (axes == 3 && how.filter == ResizeMode::Cubic)
     call.fail("`mode` cubic is not supported over three axes");
   if (how.filter != ResizeMode::Nearest && !is_float(emit.dtype(x)))
-    call.fail("integers are sampled by `mode` nearest alone, got " + emit.type(x).text());
+    call.fail("only `mode` nearest samples integers, got " + emit.type(x).text());
   if (call.failed()) return;
   int64_t count = emit.type(grid).elements() / axes;
   DType wide = emit.dtype(grid) == DType::F64 ? DType::F64 : DType::F32;

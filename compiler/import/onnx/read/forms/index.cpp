@@ -75,7 +75,7 @@ void gather(Call& call) {
     to.erase(to.begin() + axis);
     to.insert(to.begin() + axis, of_indices.shape.begin(), of_indices.shape.end());
     if (!llvm::is_contained(to, 0)) {
-      call.fail("it takes elements from a tensor without any");
+      call.fail("it takes elements from an empty tensor");
       return;
     }
     return call.result(0, FileValue::empty({type.dtype, to}));
@@ -91,7 +91,7 @@ void gather_elements(Call& call) {
   if (call.failed()) return;
   int64_t axis = call.axis(call.whole("axis", 0), call.emit().rank(x));
   if (call.emit().rank(x) != call.emit().rank(indices)) {
-    call.fail("its inputs are not of one rank");
+    call.fail("its inputs have different ranks");
     return;
   }
   call.result(onnx::gather_elements(call.emit(), x, indices, axis));
@@ -143,7 +143,7 @@ void scatter_elements(Call& call) {
   if (call.failed()) return;
   int64_t axis = call.axis(call.whole("axis", 0), e.rank(x));
   if (e.rank(indices) != e.rank(x) || e.shape(indices) != e.shape(updates)) {
-    call.fail("its inputs are not of one rank, or its updates not as many as its indices");
+    call.fail("its inputs have different ranks, or its updates and indices differ in number");
     return;
   }
   Shape shape(e.shape(x).begin(), e.shape(x).end());
@@ -249,7 +249,7 @@ void non_zero(Call& call) {
     return padded_result(call, 0, only(e, found.there, e.concat(along, 0), 1, -1), found.count, 1);
   }
   if (!known) {
-    call.fail("how many elements of a scalar are not zero depends on data");
+    call.fail("the number of non-zero elements of a scalar depends on data");
     return;
   }
   std::vector<int64_t> places;
@@ -287,8 +287,7 @@ void compress(Call& call) {
   int64_t axis = flat ? 0 : call.axis(call.whole("axis", 0), e.rank(x));
   if (flat) x = e.reshape(x, {product(e.shape(x))});
   if (e.rank(condition) != 1 || e.size(condition, 0) > e.size(x, axis)) {
-    call.fail(
-        "its condition has to be a vector of at most as many elements as there are to select");
+    call.fail("its condition must be a vector of at most as many elements as it selects from");
     return;
   }
   std::optional<Literal> known = e.known(condition);

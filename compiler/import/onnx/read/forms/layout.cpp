@@ -127,7 +127,7 @@ SliceOf given_slice(Call& call, int64_t rank) {
   if (of.steps.empty()) of.steps.assign(of.starts.size(), 1);
   if (of.ends.size() != of.starts.size() || of.axes.size() != of.starts.size() ||
       of.steps.size() != of.starts.size())
-    call.fail("its starts, ends, axes and steps are not as many");
+    call.fail("its starts, ends, axes and steps differ in number");
   return of;
 }
 
@@ -156,7 +156,7 @@ void slice_of_data(Call& call) {
   Shape steps = call.has(4) ? call.known_wholes(4) : Shape{1};
   if (call.failed()) return;
   if (e.type(start).elements() != 1 || axes.size() != 1 || steps != Shape{1}) {
-    call.fail("data decides where it starts or ends, which is supported along one axis, by steps "
+    call.fail("its start or end depends on data, which is supported only along one axis, in steps "
               "of 1");
     return;
   }
@@ -305,7 +305,7 @@ void pad(Call& call) {
   x = cropped(e, x, *padding);
   if (mode != "constant") {
     if (mode != "edge" && mode != "reflect" && mode != "wrap")
-      call.fail("padding by `" + mode + "` is not known");
+      call.fail("padding by `" + mode + "` is unknown");
     return call.result(padded_from_within(e, x, *padding, mode));
   }
   if (given.valid()) {
@@ -330,7 +330,7 @@ void trilu(Call& call) {
   int64_t k = call.has(1) ? call.known_whole(1) : 0;
   if (call.failed()) return;
   if (e.rank(x) < 2) {
-    call.fail("its input is no matrix");
+    call.fail("its input is not a matrix");
     return;
   }
   Shape last(e.shape(x).end() - 2, e.shape(x).end());
@@ -390,7 +390,7 @@ void col2im(Call& call) {
   Ints shape = e.shape(x);
   if (shape.size() != 3 || shape[1] % taps != 0 || shape[2] != count || taps > kMostKnown / count ||
       pixels > kMostKnown) {
-    call.fail(e.type(x).text() + " are no " + llvm::Twine(count) + " windows of " +
+    call.fail(e.type(x).text() + " are not " + llvm::Twine(count) + " windows of " +
               llvm::Twine(taps));
     return;
   }

@@ -143,7 +143,7 @@ void write_causal_conv(Call& call) {
   if (call.failed()) return;
   if (e.rank(x) != 3 || e.rank(w) != 3 || e.shape(w)[1] != 1 || e.shape(w)[0] != e.shape(x)[1])
     return void(
-        call.fail("its kernel is " + e.type(w).text() + ", and its input " + e.type(x).text()));
+        call.fail("its kernel is " + e.type(w).text() + ", but its input is " + e.type(x).text()));
   int64_t taps = e.shape(w)[2], batch = e.shape(x)[0], channels = e.shape(x)[1];
   NodeId all = past ? e.concat({before, x}, 2) : e.pad(x, {0, 0, taps - 1}, {0, 0, 0});
   if (call.failed()) return;

@@ -44,7 +44,7 @@ void label(Call& call, llvm::StringRef ints, NodeId place) {
   (void)texts(call, "classlabels_strings");
   if (!call.uses_result(0)) return;
   if (labels.empty()) {
-    call.fail("its labels are texts, which are not supported");
+    call.fail("its labels are strings, which are not supported");
     return;
   }
   call.result(0, e.gather(e.indices(labels), place, 0));
@@ -86,7 +86,7 @@ void normalizer(Call& call) {
   else if (norm == "L2")
     size = e.unary(OpKind::Sqrt, e.sum(e.mul(x, x), {1}));
   else
-    call.fail("its `norm` " + norm + " is not known");
+    call.fail("its `norm` " + norm + " is unknown");
   NodeId none = e.equal(size, e.like(size, 0));
   call.result(e.div(x, e.select(none, e.like(size, 1), size)));
 }
@@ -103,7 +103,7 @@ void imputer(Call& call) {
   Reals values = reals(call, "imputed_value_floats");
   double replaced = call.real("replaced_value_float", 0);
   if (call.failed() || values.empty() || e.dtype(x) != DType::F32) {
-    call.fail("it is supported of floats alone");
+    call.fail("it is supported only for floats");
     return;
   }
   NodeId bad =
@@ -139,7 +139,7 @@ void one_hot_encoder(Call& call) {
   call.ignore("zeros");
   NodeId x = e.cast(call.input(0), DType::I64);
   if (categories.empty()) {
-    call.fail("its categories are texts, which are not supported");
+    call.fail("its categories are strings, which are not supported");
     return;
   }
   call.result(e.cast(matches(e, x, e.indices(categories)), DType::F32));
@@ -167,7 +167,7 @@ void label_encoder(Call& call) {
   NodeId none = given ? call.tensor(given->t()).node : NodeId();
   if (call.failed()) return;
   if (!keys.valid() || !values.valid() || e.dtype(keys) != e.dtype(x)) {
-    call.fail("its keys or values are texts, or of another type than its input");
+    call.fail("its keys or values are strings, or their type differs from its input");
     return;
   }
   bool is_whole = is_integer(e.dtype(values));
@@ -189,7 +189,7 @@ void feature_vectorizer(Call& call) {
     NodeId x = e.cast(call.input(i), DType::F32);
     if (call.failed()) return;
     if (e.rank(x) != 2 || i >= sizes.size() || sizes[i] < 1 || sizes[i] > e.size(x, 1)) {
-      call.fail("its `inputdimensions` do not fit its inputs");
+      call.fail("its `inputdimensions` do not match its inputs");
       return;
     }
     parts.push_back(e.slice(x, 1, 0, sizes[i]));
@@ -212,7 +212,7 @@ NodeId linear(Call& call, NodeId x, const Reals& coefficients, const Reals& inte
   int64_t features = e.size(x, 1);
   auto count = static_cast<int64_t>(coefficients.size());
   if (features == 0 || count == 0 || count % features != 0)
-    return call.fail("its coefficients do not fit rows of " + llvm::Twine(features));
+    return call.fail("its coefficients do not match rows of " + llvm::Twine(features));
   int64_t rows = count / features;
   NodeId weights = e.transpose(real_table(e, coefficients, {rows, features}), {1, 0});
   NodeId scores = e.matmul(x, weights);
@@ -282,7 +282,7 @@ std::optional<Trees> read_trees(Call& call) {
   size_t count = ids.size();
   for (size_t size : {numbers.size(), yes.size(), no.size(), modes.size(), trees.features.size(),
                       trees.thresholds.size()})
-    if (size != count || count == 0) call.fail("its lists of nodes are not of one length");
+    if (size != count || count == 0) call.fail("its lists of nodes differ in length");
   if (call.failed()) return std::nullopt;
   std::vector<bool> is_child(count);
   for (size_t i = 0; i < count; ++i) trees.place[{ids[i], numbers[i]}] = static_cast<int64_t>(i);
@@ -291,7 +291,7 @@ std::optional<Trees> read_trees(Call& call) {
     bool leaf = modes[i] == "LEAF";
     auto child = [&](int64_t number) {
       auto found = trees.place.find({ids[i], number});
-      if (found == trees.place.end()) call.fail("a node has a child that is not there");
+      if (found == trees.place.end()) call.fail("a node has a child that does not exist");
       int64_t at = found == trees.place.end() ? self : found->second;
       is_child[static_cast<size_t>(at)] = true;
       return at;
@@ -302,13 +302,13 @@ std::optional<Trees> read_trees(Call& call) {
     if (leaf) trees.features[i] = 0;
     if (leaf) continue;
     if (!trees.mode.empty() && trees.mode != modes[i])
-      call.fail("its branches compare in several ways");
+      call.fail("its branches use several kinds of comparison");
     trees.mode = modes[i];
   }
   for (size_t i = 0; i < count; ++i)
     if (!is_child[i]) trees.roots.push_back(static_cast<int64_t>(i));
   trees.depth = call.failed() ? 0 : depth_of(trees);
-  if (trees.depth == 0) call.fail("its nodes are no trees");
+  if (trees.depth == 0) call.fail("its nodes do not form trees");
   return call.failed() ? std::nullopt : std::optional(std::move(trees));
 }
 
@@ -361,11 +361,11 @@ Reals weights_of_leaves(Call& call, const Trees& trees, const std::string& prefi
   Reals weights = reals(call, prefix + "_weights");
   Reals made(trees.features.size() * static_cast<size_t>(targets));
   if (ids.size() != numbers.size() || ids.size() != places.size() || ids.size() != weights.size())
-    call.fail("its lists of weights are not of one length");
+    call.fail("its lists of weights differ in length");
   for (size_t i = 0; i < ids.size() && !call.failed(); ++i) {
     auto found = trees.place.find({ids[i], numbers[i]});
     if (found == trees.place.end() || places[i] < 0 || places[i] >= targets)
-      call.fail("it has a weight of a node or target that is not there");
+      call.fail("it has a weight for a node or target that does not exist");
     else
       made[static_cast<size_t>(found->second * targets + places[i])] += weights[i];
   }

@@ -26,7 +26,7 @@ void read_stash_type(Call& call) {
   int64_t type = call.whole("stash_type", schema::Tensor::FLOAT);
   bool doubles = type == schema::Tensor::DOUBLE && call.type(0).dtype == DType::F64;
   if (type != schema::Tensor::FLOAT && !doubles)
-    call.fail("statistics in other types than float are not supported (`stash_type` " +
+    call.fail("statistics in types other than float are not supported (`stash_type` " +
               llvm::Twine(type) + ")");
 }
 
@@ -109,7 +109,7 @@ void group_normalization(Call& call) {
   if (call.version() >= 21) read_stash_type(call);
   if (channels == 0 || call.failed()) return;
   if (groups < 1 || channels % groups != 0) {
-    call.fail(llvm::Twine(channels) + " channels do not divide into " + llvm::Twine(groups) +
+    call.fail(llvm::Twine(channels) + " channels cannot be divided into " + llvm::Twine(groups) +
               " groups");
     return;
   }

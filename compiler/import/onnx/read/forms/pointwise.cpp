@@ -44,7 +44,7 @@ NodeId second(Call& call) {
   int64_t rank = e.rank(call.input(0)), axis = call.axis(call.whole("axis", 0), rank);
   Shape shape(e.shape(y).begin(), e.shape(y).end());
   if (axis + static_cast<int64_t>(shape.size()) > rank)
-    return call.fail("its second input has too many axes behind its `axis`");
+    return call.fail("its second input has too many axes after its `axis`");
   shape.resize(static_cast<size_t>(rank - axis), 1);
   return e.reshape(y, shape);
 }
@@ -236,7 +236,7 @@ template <int sum, int product> void bitwise(Call& call) {
   NodeId x = call.input(0), y = call.input(1);
   if (call.failed()) return;
   if (!is_integer(e.dtype(x))) {
-    call.fail("bits are those of integers, got " + e.type(x).text());
+    call.fail("bitwise operators require integers, got " + e.type(x).text());
     return;
   }
   Bits bits(e, e.dtype(x));
@@ -279,7 +279,7 @@ void gelu(Call& call) {
   NodeId x = call.input(0);
   std::string form = call.text("approximate", "none");
   if (form == "none") return call.result(e.unary(OpKind::Gelu, x));
-  if (form != "tanh") call.fail("gelu approximated by `" + form + "` is not known");
+  if (form != "tanh") call.fail("gelu approximated by `" + form + "` is unknown");
   NodeId cube = e.mul(e.mul(x, x), x);
   NodeId inner = e.mul(e.add(x, e.mul(cube, 0.044715)), std::sqrt(2 / M_PI));
   call.result(e.mul(e.mul(x, 0.5), e.add(e.unary(OpKind::Tanh, inner), 1.0)));

@@ -67,11 +67,12 @@ SlidingWindows read_pool(Call& call) {
   for (const SlidingWindow& window : windows) {
     if (window.out > kMostWindows) call.fail("its result is too large");
     if (same && window.is_dilated())
-      call.fail("`auto_pad` SAME of dilated windows is padding for the windows to some and for "
-                "their elements to others");
+      call.fail("runtimes disagree on `auto_pad` SAME with dilated windows: some pad for the "
+                "windows and some for "
+                "their elements");
     // The formula gives negative padding; some runtimes ignore it, others crop by it.
     if (same && window.start(window.out - 1) + window.extent() + 1 < window.size)
-      call.fail("its windows do not reach to the end (`auto_pad` SAME), which leaves open where "
+      call.fail("its windows do not reach the end (`auto_pad` SAME), so it is undefined where "
                 "they start");
   }
   return windows;
@@ -99,7 +100,7 @@ void refuse_empty_windows(Call& call, const SlidingWindows& windows) {
   for (const SlidingWindow& window : windows)
     for (int64_t i = 0; i < window.out; ++i)
       if (window.inside(i) == 0) {
-        call.fail("a window of it lies in the padding alone");
+        call.fail("one of its windows contains only padding");
         return;
       }
 }
@@ -201,7 +202,7 @@ NodeId place_along(Emitter& emit, NodeId chosen, const SlidingWindow& window, co
 /// (storage_order 1).
 NodeId largest_indices(Call& call, NodeId x, const SlidingWindows& windows, bool first_fastest) {
   Emitter& emit = call.emit();
-  if (windows.size() > 3) return call.fail("indices are supported for one to three axes");
+  if (windows.size() > 3) return call.fail("indices are supported only for one to three axes");
   for (const SlidingWindow& window : windows)
     if (is_too_large(window)) return call.fail("its kernel is too large");
   NodeId chosen =
@@ -268,7 +269,7 @@ void max_unpool(Call& call) {
   // Some runtimes count indices over the given size, some over that of the windows.
   if (call.has(2) && given != result.shape)
     call.fail("a size of " + text_of(given) + " where windows give " + text_of(result.shape) +
-              " leaves open what its indices count");
+              " makes the meaning of its indices ambiguous");
   if (llvm::any_of(result.shape, [](int64_t size) { return size < 1 || size > kMostWindows; }))
     call.fail("a result of " + text_of(result.shape));
   if (call.failed()) return;

@@ -29,7 +29,8 @@ void write_matmul(Call& call) {
 NodeId scaled(Call& call, NodeId x, double factor, const char* name) {
   if (!x.valid() || factor == 1) return x;
   if (!is_float(call.emit().dtype(x)) && factor != std::floor(factor))
-    return call.fail(llvm::Twine("its attribute `") + name + "` is no integer, and its inputs are");
+    return call.fail(llvm::Twine("its attribute `") + name +
+                     "` must be an integer, since its inputs are");
   return call.emit().mul(x, factor);
 }
 
@@ -45,7 +46,7 @@ void write_gemm(Call& call) {
   bool turn_a = flag(call, "transA", false), turn_b = flag(call, "transB", false);
   if (call.failed()) return;
   if (e.rank(a) != 2 || e.rank(b) != 2)
-    return void(call.fail("it multiplies matrices, and its inputs are " + e.type(a).text() +
+    return void(call.fail("it multiplies matrices, but its inputs are " + e.type(a).text() +
                           " and " + e.type(b).text()));
   if (turn_a) a = e.swap_axes(a, 0, 1);
   if (turn_b) b = e.swap_axes(b, 0, 1);
@@ -63,7 +64,7 @@ void write_gemm(Call& call) {
   if (!fuses && c.valid()) {
     NodeId sum = e.add(made, c);
     if (sum.valid() && e.shape(sum) != e.shape(made))
-      return void(call.fail("its input 3 is " + e.type(c).text() + ", and the product " +
+      return void(call.fail("its input 3 is " + e.type(c).text() + ", but the product is " +
                             e.type(made).text()));
     made = sum;
   }
@@ -94,11 +95,11 @@ void write_det(Call& call) {
   int64_t rank = e.rank(x);
   if (rank < 2 ||
       e.shape(x)[static_cast<size_t>(rank) - 1] != e.shape(x)[static_cast<size_t>(rank) - 2])
-    return void(call.fail("it takes square matrices, and its input is " + e.type(x).text()));
+    return void(call.fail("it takes square matrices, but its input is " + e.type(x).text()));
   int64_t size = e.shape(x).back();
   if (size > kLargestDet)
     return void(call.fail("determinants of more than " + llvm::Twine(kLargestDet) +
-                          " rows are not supported, and these have " + llvm::Twine(size)));
+                          " rows are not supported, but these have " + llvm::Twine(size)));
   Ints batch = e.shape(x).drop_back(2);
   std::vector<std::vector<NodeId>> elements;
   llvm::SmallVector<size_t, 4> columns;

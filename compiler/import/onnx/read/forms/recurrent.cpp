@@ -59,7 +59,7 @@ bool Layer::read_directions() {
   std::string direction = call.text("direction", "forward");
   if (direction == "forward" || direction == "bidirectional") backward.push_back(false);
   if (direction == "reverse" || direction == "bidirectional") backward.push_back(true);
-  if (backward.empty()) call.fail("its direction `" + direction + "` is not known");
+  if (backward.empty()) call.fail("its direction `" + direction + "` is unknown");
   return !backward.empty();
 }
 
@@ -83,7 +83,7 @@ bool Layer::check_shapes() {
   expect(lengths, {batch}, "input 5");
   int64_t given = call.whole("hidden_size", hidden);
   if (given != hidden)
-    call.fail("its attribute `hidden_size` is " + llvm::Twine(given) + ", and its weights have " +
+    call.fail("its attribute `hidden_size` is " + llvm::Twine(given) + ", but its weights have " +
               llvm::Twine(hidden));
   return !call.failed() && (call.is_kept() || check_rounds(call, steps));
 }
@@ -111,7 +111,7 @@ NodeId Layer::initial(size_t input, size_t direction) const {
   auto directions = static_cast<int64_t>(backward.size());
   Shape wanted = batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
   if (e.shape(given) != Ints(wanted))
-    return call.fail("its first state is " + e.type(given).text() + ", expected " +
+    return call.fail("its initial state is " + e.type(given).text() + ", expected " +
                      TensorType{e.dtype(given), wanted}.text());
   return at(e, given, time_axis(), static_cast<int64_t>(direction));
 }

@@ -69,7 +69,7 @@ Reduction reduction(Call& call, std::optional<double> neutral = std::nullopt) {
   llvm::sort(r.axes);
   if (is_padded) r.count = given_rows.count;
   if (is_padded && (r.nothing || !llvm::is_contained(r.axes, given_rows.axis)))
-    r.x = call.fail("its input 1 has as many rows as data selects");
+    r.x = call.fail("its input 1 has a number of rows that depends on data");
   return r;
 }
 
@@ -145,7 +145,7 @@ void reduce_mean(Call& call) {
   if (r.count.valid() && is_float(e.dtype(r.x)))
     return call.result(open_mean(e, r, call.value(0).axis));
   if (r.count.valid()) {
-    call.fail("the mean of integers of which data selects some is not supported");
+    call.fail("the mean of integers is not supported if their number depends on data");
     return;
   }
   bool whole = is_integer(e.dtype(r.x)) && !r.nothing;

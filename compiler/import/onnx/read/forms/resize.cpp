@@ -124,7 +124,7 @@ Resampling read_interpolation(Call& call) {
   how.exclude_outside = flag(call, "exclude_outside", false);
   how.antialias = call.version() >= 18 && flag(call, "antialias", false);
   if (how.antialias && how.mode == ResizeMode::Nearest)
-    call.fail("`mode` nearest has no `antialias`");
+    call.fail("`mode` nearest does not support `antialias`");
   return how;
 }
 
@@ -229,7 +229,7 @@ void set_region(Call& call, Sizes& sizes, llvm::ArrayRef<double> region, bool by
     if (!std::isfinite(axis.start) || !std::isfinite(axis.end))
       call.fail("its region is not finite");
     if (by_scales && axis.end - axis.start != 1)
-      call.fail("scales beside a region leave open what size the result has");
+      call.fail("with a region, scales do not determine the size of the result");
   }
 }
 
@@ -240,7 +240,7 @@ void refuse_fractions(Call& call, const Sizes& sizes) {
     if (std::abs(axis.length - static_cast<double>(axis.out)) > 1e-5 * axis.length)
       call.fail("a scale of " + Value::of_float(axis.scale).text_form() + " for an axis of " +
                 llvm::Twine(axis.in) +
-                " leaves open where its corners are (`align_corners`); give sizes");
+                " does not determine where its corners are (`align_corners`); give sizes");
 }
 
 void resize(Call& call) {
@@ -277,7 +277,7 @@ void resize(Call& call) {
 void upsample(Call& call) {
   NodeId x = call.input(0);
   Resampling how{read_mode(call), ResizeCoordinates::Asymmetric};
-  if (call.version() >= 10) call.fail("it ended with operator set 9, and is `Resize` since");
+  if (call.version() >= 10) call.fail("it was removed after operator set 9; use `Resize`");
   if (how.mode == ResizeMode::Cubic) call.fail("its `mode` is `cubic`");
   if (call.failed()) return;
   Sizes sizes = all_axes(call, x);
@@ -345,7 +345,7 @@ void depth_to_space(Call& call) {
   Ints shape = emit.shape(x);
   int64_t n = shape[0], depth = shape[1] / (size * size), h = shape[2], w = shape[3];
   if (depth * size * size != shape[1]) {
-    call.fail(llvm::Twine(shape[1]) + " channels are no blocks of " + llvm::Twine(size));
+    call.fail(llvm::Twine(shape[1]) + " channels do not form blocks of " + llvm::Twine(size));
     return;
   }
   NodeId made =
@@ -364,7 +364,7 @@ void space_to_depth(Call& call) {
   Ints shape = emit.shape(x);
   int64_t n = shape[0], depth = shape[1], h = shape[2] / size, w = shape[3] / size;
   if (h * size != shape[2] || w * size != shape[3]) {
-    call.fail(emit.type(x).text() + " is no image of blocks of " + llvm::Twine(size));
+    call.fail(emit.type(x).text() + " is not an image of blocks of " + llvm::Twine(size));
     return;
   }
   NodeId blocks = emit.reshape(x, {n, depth, h, size, w, size});

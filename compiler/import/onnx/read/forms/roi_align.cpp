@@ -107,8 +107,9 @@ std::optional<Regions> read_regions(Call& call) {
   how.samples = call.whole("sampling_ratio", 0);
   how.samples = std::max<int64_t>(how.samples, 0);
   if (how.samples == 0 && call.text("mode", "avg") == "max" && !call.is_kept())
-    call.fail("of mode `max`, `sampling_ratio` 0 takes as many samples as the sizes of the regions "
-              "say, which are data");
+    call.fail("with mode `max` and `sampling_ratio` 0, the number of samples depends on the sizes "
+              "of the regions, "
+              "which are data");
   return call.failed() ? std::nullopt : std::optional(how);
 }
 

@@ -10,7 +10,8 @@ using Kind = FileValue::Kind;
 /// Returns input i as a sequence. Fails for other values.
 std::vector<FileValue> items(Call& call, size_t i) {
   const FileValue& given = call.value(i);
-  if (!given.is(Kind::Sequence)) call.fail("its input " + llvm::Twine(i + 1) + " is no sequence");
+  if (!given.is(Kind::Sequence))
+    call.fail("its input " + llvm::Twine(i + 1) + " is not a sequence");
   return given.items;
 }
 
@@ -80,7 +81,7 @@ Shape pieces(Call& call, int64_t size) {
     int64_t sum = 0;
     for (int64_t piece : made) sum += piece;
     if (sum != size || llvm::any_of(made, [](int64_t piece) { return piece < 0; }))
-      call.fail("its pieces do not add up to the " + llvm::Twine(size) + " that there are");
+      call.fail("its pieces do not add up to the " + llvm::Twine(size) + " elements");
     return made;
   }
   int64_t piece = call.has(1) ? call.known_whole(1) : 1;
@@ -166,7 +167,7 @@ void write_map(Call& call) {
     std::optional<std::vector<FileValue>> results = call.bodies().run(*body, inputs);
     if (!results) return refuse_results(call);
     if (results->size() < made.size())
-      return void(call.fail("its body has fewer results than it has itself"));
+      return void(call.fail("its body has fewer results than the node"));
     for (size_t i = 0; i < made.size(); ++i) made[i].push_back(std::move((*results)[i]));
   }
   for (size_t i = 0; i < made.size(); ++i) call.result(i, FileValue::sequence(std::move(made[i])));
@@ -187,7 +188,7 @@ void write_has_element(Call& call) {
 }
 
 void write_get_element(Call& call) {
-  if (!holds(call.value(0))) return void(call.fail("its optional input holds no value"));
+  if (!holds(call.value(0))) return void(call.fail("its optional input is empty"));
   call.result(0, call.value(0));
 }
 
@@ -209,13 +210,13 @@ void write_reverse(Call& call) {
   int64_t batch_axis = call.whole("batch_axis", 1), time_axis = call.whole("time_axis", 0);
   if (call.failed()) return;
   if (batch_axis + time_axis != 1 || batch_axis * time_axis != 0 || e.rank(x) < 2)
-    return void(call.fail("its axes of time and batch must be the first two, and are " +
+    return void(call.fail("its axes of time and batch must be the first two, but are " +
                           llvm::Twine(time_axis) + " and " + llvm::Twine(batch_axis)));
   Ints shape = e.shape(x);
   int64_t time = shape[static_cast<size_t>(time_axis)],
           batch = shape[static_cast<size_t>(batch_axis)];
   if (e.shape(lengths) != Ints({batch}))
-    return void(call.fail("it has " + llvm::Twine(batch) + " sequences, and lengths " +
+    return void(call.fail("it has " + llvm::Twine(batch) + " sequences, but lengths " +
                           e.type(lengths).text()));
   NodeId rows = reversed_rows(e, e.cast(lengths, DType::I64), time, batch, time_axis == 0);
   Shape flat = {time * batch};

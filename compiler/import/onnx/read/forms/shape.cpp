@@ -36,7 +36,7 @@ void constant(Call& call) {
     if (reals->empty()) return call.result(0, FileValue::empty(type));
     return call.result(e.literal({type, {}, std::move(*reals)}));
   }
-  call.fail("a constant of text or without a value is not supported");
+  call.fail("a string constant or a constant without a value is not supported");
 }
 
 void constant_of_shape(Call& call) {
@@ -111,7 +111,7 @@ void eye_like(Call& call) {
   type.dtype = call.dtype("dtype", type.dtype);
   if (call.failed()) return;
   if (type.rank() != 2) {
-    call.fail("its input is no matrix");
+    call.fail("its input is not a matrix");
     return;
   }
   TensorType index{DType::I64, type.shape};
@@ -191,7 +191,7 @@ std::optional<Shape> reshaped(Call& call, Ints from, Ints given, bool allow_zero
       n = from[i];
     }
     if (n < -1 || (n == -1 && open >= 0)) {
-      call.fail(n == -1 ? "its shape leaves two sizes open" : "its shape has a negative size");
+      call.fail(n == -1 ? "its shape leaves two sizes unknown" : "its shape has a negative size");
       return std::nullopt;
     }
     if (n == -1) open = static_cast<int64_t>(i);
@@ -273,7 +273,7 @@ void unsqueeze(Call& call) {
   for (int64_t i = 0; i < rank; ++i) {
     bool fresh = llvm::is_contained(axes, i);
     if (!fresh && next == type.shape.end()) {
-      call.fail("an axis is there twice");
+      call.fail("an axis occurs twice");
       return;
     }
     to.push_back(fresh ? 1 : *next++);

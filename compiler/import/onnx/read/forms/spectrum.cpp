@@ -90,14 +90,14 @@ void dft(Call& call) {
   if (call.failed()) return;
   int64_t axis = call.axis(given, e.rank(x));
   if (!call.failed() && (axis == e.rank(x) - 1 || e.shape(x).back() > 2))
-    call.fail("it takes x[.., 1 or 2] and another axis than the last, got " + e.type(x).text());
+    call.fail("it takes x[.., 1 or 2] and an axis other than the last, got " + e.type(x).text());
   if (call.failed()) return;
   int64_t size = e.shape(x)[static_cast<size_t>(axis)];
   int64_t whole = t.inverse && t.onesided ? 2 * (size - 1) : size;
   t.points = call.has(1) ? call.known_whole(1) : whole;
   if (t.points < 1) call.fail("its length is " + llvm::Twine(t.points));
   if (t.onesided && !t.inverse && e.shape(x).back() == 2)
-    call.fail("`onesided` takes real numbers");
+    call.fail("`onesided` requires real numbers");
   if (call.failed()) return;
   int64_t row = e.rank(x) - 2;
   call.result(e.swap_axes(along_rows(e, e.swap_axes(x, axis, row), t), axis, row));

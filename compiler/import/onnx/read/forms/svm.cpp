@@ -31,8 +31,8 @@ NodeId kernel(Call& call, NodeId x) {
   if (call.failed()) return {};
   int64_t features = e.size(x, 1), count = static_cast<int64_t>(support.size()) / features;
   if (count == 0 || static_cast<int64_t>(support.size()) != count * features)
-    return call.fail("its support vectors do not fit rows of " + llvm::Twine(features) +
-                     ", or it has none");
+    return call.fail("its support vectors do not match rows of " + llvm::Twine(features) +
+                     ", or there are none");
   params.resize(3);
   NodeId vectors = real_table(e, support, {count, features});
   if (name == "RBF") return e.unary(OpKind::Exp, e.mul(distances(e, x, vectors), -params[0]));
@@ -41,7 +41,7 @@ NodeId kernel(Call& call, NodeId x) {
   NodeId scaled = e.add(e.mul(product, params[0]), params[1]);
   if (name == "SIGMOID") return e.unary(OpKind::Tanh, scaled);
   if (name == "POLY") return e.op(OpKind::Pow, {scaled, e.like(scaled, params[2])});
-  return call.fail("its `kernel_type` " + name + " is not known");
+  return call.fail("its `kernel_type` " + name + " is unknown");
 }
 
 /// Returns the coefficients of the pair i < j on all support vectors; those of other classes are 0.
@@ -68,7 +68,7 @@ void svm_regressor(Call& call) {
   if (call.failed()) return;
   auto count = static_cast<int64_t>(coefficients.size());
   if (count != e.size(values, 1) || rho.size() != 1) {
-    call.fail("its coefficients or `rho` do not fit its support vectors");
+    call.fail("its coefficients or `rho` do not match its support vectors");
     return;
   }
   NodeId score = e.add(e.matmul(values, real_table(e, coefficients, {count, 1})), rho[0]);
@@ -93,7 +93,7 @@ void svm_classifier(Call& call) {
   }
   if (classes < 2 || rho.size() != pairs || coefficients.size() != (classes - 1) * vectors ||
       e.size(values, 1) != starts.back()) {
-    call.fail("its coefficients, `rho` and `vectors_per_class` do not fit each other");
+    call.fail("its coefficients, `rho` and `vectors_per_class` do not match");
     return;
   }
   Reals weights, wins, base(classes);

@@ -65,7 +65,7 @@ std::vector<std::optional<double>> parameters(Call& call, llvm::StringRef name,
   bool for_each = given->size() == rows.size();
   if (given->size() != takers && !for_each)
     call.fail("its attribute `" + name + "` has " + llvm::Twine(given->size()) + " numbers for " +
-              llvm::Twine(takers) + " functions that take one");
+              llvm::Twine(takers) + " functions with a parameter");
   if (call.failed()) return made;
   for (size_t i = 0, next = 0; i < rows.size(); ++i)
     if (for_each)
@@ -79,7 +79,7 @@ std::optional<std::vector<std::string>> given_names(Call& call) {
   const schema::Attribute* found = call.attribute("activations");
   if (!found) return std::nullopt;
   if (found->type() != schema::Attribute::STRINGS)
-    call.fail("its attribute `activations` is no list of texts");
+    call.fail("its attribute `activations` must be a list of strings");
   return std::vector<std::string>(found->strings().begin(), found->strings().end());
 }
 
@@ -95,11 +95,11 @@ std::vector<Activation> read_activations(Call& call, const std::vector<std::stri
   }
   if (names->size() != defaults.size() * directions)
     call.fail("its attribute `activations` has " + llvm::Twine(names->size()) +
-              " names, and it takes " + llvm::Twine(defaults.size() * directions));
+              " names, but it takes " + llvm::Twine(defaults.size() * directions));
   llvm::SmallVector<const Row*, 6> rows;
   for (const std::string& name : *names) {
     rows.push_back(find_row(name));
-    if (!rows.back()) call.fail("the activation `" + name + "` is not known");
+    if (!rows.back()) call.fail("the activation `" + name + "` is unknown");
   }
   if (call.failed()) return {};
   std::vector<std::optional<double>> alphas = parameters(call, "activation_alpha", rows, 1);

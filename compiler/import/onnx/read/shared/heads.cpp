@@ -23,13 +23,13 @@ NodeId join_heads(Emitter& e, NodeId x) {
 bool Heads::check(Call& call) const {
   Emitter& e = call.emit();
   for (NodeId x : {q, k, v})
-    if (!x.valid() || e.rank(x) != 4) return call.fail("its inputs have no four axes"), false;
+    if (!x.valid() || e.rank(x) != 4) return call.fail("its inputs must have four axes"), false;
   Ints a = e.shape(q), b = e.shape(k), c = e.shape(v);
   bool fits = a[0] == b[0] && b[0] == c[0] && b[1] == c[1] && b[2] == c[2] && a[3] == b[3] &&
               a[1] % b[1] == 0;
   if (!fits)
     call.fail("its queries " + e.type(q).text() + ", keys " + e.type(k).text() + " and values " +
-              e.type(v).text() + " do not fit each other");
+              e.type(v).text() + " do not match");
   return fits;
 }
 

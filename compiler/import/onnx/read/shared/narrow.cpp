@@ -176,11 +176,11 @@ void bit_shift(Call& call) {
   int32_t element = narrow_element(call, 0);
   if (call.failed()) return;
   if (!is_integer(e.dtype(x)) || e.dtype(x) != e.dtype(y) || element != narrow_element(call, 1)) {
-    call.fail("it shifts integers, by numbers of the same type");
+    call.fail("it shifts integers by numbers of the same type");
     return;
   }
   if (direction != "LEFT" && direction != "RIGHT") {
-    call.fail("its attribute `direction` is `" + direction + "`, neither LEFT nor RIGHT");
+    call.fail("its attribute `direction` is `" + direction + "`, but must be LEFT or RIGHT");
     return;
   }
   int bits = element ? bits_of(element) : static_cast<int>(8 * dtype_size(e.dtype(x)));
@@ -264,7 +264,7 @@ void dequantize_linear(Call& call) {
   NodeId zero = call.has(2) ? carried(call, 2) : NodeId();
   if (call.has(2) &&
       (e.dtype(zero) != e.dtype(x) || narrow_element(call, 2) != narrow_element(call, 0))) {
-    call.fail("its zero point has another type than its first input");
+    call.fail("its zero point and its first input have different types");
     return;
   }
   DType wide = is_half(e.dtype(scale)) ? DType::F32 : e.dtype(scale);

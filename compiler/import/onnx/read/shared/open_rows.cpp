@@ -7,8 +7,9 @@ using Kind = FileValue::Kind;
 using Axes = OpenRows::Axes;
 
 int64_t refuse(Call& call, size_t input) {
-  call.fail("its input " + llvm::Twine(input + 1) +
-            " has as many rows as data selects, and here they are not taken one by one");
+  call.fail(
+      "its input " + llvm::Twine(input + 1) +
+      " has a number of rows that depends on data, but this operator does not work row by row");
   return -1;
 }
 

@@ -12,11 +12,11 @@ FileValue stack(Call& call, llvm::ArrayRef<FileValue> values, int64_t axis) {
   const FileValue& first = values[0];
   for (const FileValue& value : values) {
     if (!value.is(Kind::Tensor) && !value.is(Kind::Empty)) {
-      call.fail("what it stacks are no tensors");
+      call.fail("it stacks values that are not tensors");
       return {};
     }
     if (!(value.type == first.type)) {
-      call.fail("what it stacks has different types: " + first.type.text() + " and " +
+      call.fail("it stacks tensors of different types: " + first.type.text() + " and " +
                 value.type.text());
       return {};
     }

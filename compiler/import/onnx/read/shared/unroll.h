@@ -11,8 +11,8 @@ inline constexpr int64_t kMostRounds = 4096;
 /// Returns false, and rejects the node, if there are more rounds.
 inline bool check_rounds(Call& call, int64_t rounds) {
   if (rounds <= kMostRounds) return true;
-  call.fail("it has " + llvm::Twine(rounds) + " rounds, and at most " + llvm::Twine(kMostRounds) +
-            " are written out");
+  call.fail("it has " + llvm::Twine(rounds) + " iterations, but at most " +
+            llvm::Twine(kMostRounds) + " are unrolled");
   return false;
 }
 

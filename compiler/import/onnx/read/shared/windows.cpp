@@ -20,7 +20,8 @@ void pad_to_same(SlidingWindow& window, bool more_before) {
 bool count_windows(Call& call, SlidingWindow& window, AutoPad pad, bool ceil_mode) {
   int64_t room = window.size + window.before + window.after - window.extent();
   if (pad == AutoPad::Valid && ceil_mode && room % window.stride != 0) {
-    call.fail("`ceil_mode` beside `auto_pad` = VALID is rounded up by some and down by others");
+    call.fail(
+        "runtimes disagree on `ceil_mode` with `auto_pad` = VALID: some round up and some down");
     return false;
   }
   window.out = (ceil_mode ? round_up(room, window.stride) : round_down(room, window.stride)) + 1;
@@ -71,8 +72,8 @@ Shape read_numbers(Call& call, llvm::StringRef name, size_t count, int64_t least
 Shape read_kernel(Call& call, Ints of_weight) {
   std::optional<Shape> given = call.wholes("kernel_shape");
   if (given && !given->empty() && Ints(*given) != of_weight)
-    call.fail("its attribute `kernel_shape` is " + text_of(*given) + ", and the weight's kernel " +
-              text_of(of_weight));
+    call.fail("its attribute `kernel_shape` is " + text_of(*given) +
+              ", but the weight's kernel is " + text_of(of_weight));
   return Shape(of_weight.begin(), of_weight.end());
 }
 
