@@ -1,6 +1,5 @@
 #include "compiler/verify/counterexample/rule_probes.h"
 
-#include "compiler/verify/counterexample/climb.h"
 #include "compiler/verify/counterexample/probe.h"
 #include "compiler/verify/counterexample/trial.h"
 
@@ -14,10 +13,11 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kEachApart = 6;    // if the sides differ in the field: only float64 decides
-constexpr size_t kEach = 2;         // comparisons per instance, besides open partitions
-constexpr uint64_t kAlike = 16;     // comparisons at a candidate for a smaller counterexample
-constexpr uint32_t kNoisyDraws = 4; // at which an integer may depend on rounding
+constexpr size_t kEachApart = 6;       // if the sides differ in the field: only float64 decides
+constexpr size_t kEach = 2;            // comparisons per instance, besides open partitions
+constexpr uint64_t kAlike = 16;        // comparisons at a candidate for a smaller counterexample
+constexpr double kReordered = 0x1p-36; // error of reordered sums in float64, relative
+constexpr uint32_t kNoisyDraws = 4;    // at which an integer may depend on rounding
 
 /// Returns the integers in constants of the graph and their neighbours, of both signs: exact, where
 /// threshold_values() has doubles.
@@ -171,7 +171,7 @@ RuleProbes::Finding RuleProbes::compare(const Joined& sides, const std::vector<L
       const bool one_pole = run_.at_zero && !run_.too_large && std::isinf(x) && std::isinf(y);
       if (a.same(b, i) || one_pole) continue;
       Finding found{Numerics::Reassociates, false, output, i};
-      bool rounded = finite && std::abs(x - y) <= kRounding * std::max(run_.largest, 1e-3);
+      bool rounded = finite && std::abs(x - y) <= kReordered * std::max(run_.largest, 1e-3);
       const bool explained = !a.whole() && finite && (rounded || stored);
       if (integers || (outside && !special && !explained))
         found.wrong = true;

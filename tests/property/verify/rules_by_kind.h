@@ -248,6 +248,22 @@ inline std::vector<KindRule> false_rules() {
             "rule r(x) {{ 2.5 / {0}(x * 3.0) => {0}(2.5 / (x * 3.0)) where float(x) }",
             "rule r(x) {{ log({0}(x)) => {0}(log(x)) where float(x) }",
             "rule r(x) {{ rsqrt({0}(x)) => {0}(rsqrt(x)) where float(x) }"});
+  add_each(
+      rules, "corner", {"12", "39", "100", "500", "1000"},
+      {"rule r(x, y) {{ relu(x - {0}.0 * relu(y)) => relu(x - {0}.0 * relu(y)) - minimum(relu(x - "
+       "{0}.0), relu(-7.0 - y)) where same_type(x, y), float(x) }",
+       "rule r(x, y) {{ x + y => x + y + relu(x * y - {0}.0) where same_type(x, y), float(x) }",
+       "rule r(x, y) {{ x + y => x + y + minimum(relu(x - {0}.0), relu(-80.0 - y)) where "
+       "same_type(x, y), float(x) }",
+       "rule r(x, y, z) {{ x + y + z => x + y + z + minimum(relu(x - {0}.0), minimum(relu(y - "
+       "17.0), relu(z + 9.0))) where same_type(x, y), same_type(y, z), float(x) }",
+       "rule r(x, y) {{ maximum(x, y) => maximum(x, y) + minimum(relu(x - y - {0}.0), relu(3.0 - "
+       "y)) where same_type(x, y), float(x) }",
+       "rule r(x) {{ relu(x) => relu(x) + relu(x * x * x - {0}00.0) where float(x) }",
+       "rule r(x) {{ relu(x) => relu(x) + relu(exp(x) - {0}.5) where float(x) }",
+       "rule r(x) {{ relu(x) => relu(x) + relu(0.125 - abs(x - {0}.3)) where float(x) }",
+       "rule r(x, y) {{ x - y => x - y + relu(0.5 - abs(x + y - {0}.3)) where same_type(x, y), "
+       "float(x) }"});
   for (int value : {2, 5, -1, 0})
     for (const char* before : {"[1]", "[0]", "[3]"})
       rules.push_back({"pole", llvm::formatv("rule r(x, y) {{ pad(x, before = {0}, after = [1], "

@@ -5,8 +5,11 @@
 #include "lang/core/support/random.h"
 #include "tests/property/verify/small_model.h"
 
+#include <llvm/Support/FormatVariadic.h>
+
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -67,6 +70,44 @@ TEST(Verdicts, ThresholdsOfOneNumberAreCrossed) {
                        {"select(3 * x - 7 > 77, x + 1, x)", "x", kDifferent},
                        {"maximum(x, -123456)", "x", kDifferent},
                    });
+}
+
+/// Functions that differ only beyond a threshold `{0}` of a computed number. `{1}` is 1 / `{0}`.
+TEST(Verdicts, ThresholdsOfComputedNumbersAreCrossed) {
+  const std::array<const char*, 3> kForms[] = {
+      {"x: f32[4]", "select(reduce_sum(x, axes = [0]) > {0}, 1.0, 0.0) + x", "x"},
+      {"x: f32[4]", "select(reduce_sum(x * x, axes = [0]) > {0}, x + 1, x)", "x"},
+      {"x: f32[4]", "select(exp(x) * 3 - 2 > {0}, x + 1, x)", "x"},
+      {"x: f32[4]", "select(x * x * x + 2 * x > {0}, x + 1, x)", "x"},
+      {"x: f32[4], y: f32[4]", "select(x - 3 * y > {0}, x + y, y + x + 1)", "y + x + 1"},
+      {"x: f32[4], y: f32[4]", "select(x * y == {0}, x, x + y)", "x + y"},
+      {"x: f32[4], y: f32[4]", "x + relu(x * y * 0.01 - {0})", "x"},
+      {"x: f32[2, 8], w: f32[8, 3]", "minimum(x @ w, {0})", "x @ w"},
+      {"x: f32[2, 8], w: f32[8, 3]", "relu(x @ w) + relu(0 - x @ w - {0})", "relu(x @ w)"},
+      {"x: f32[4]", "x + relu(0.2 - abs(x - {0}))", "x"},
+      {"x: f32[4], y: f32[4]", "x + relu(0.2 - abs(x + 2 * y - {0}))", "x"},
+      {"x: f32[4]", "select(sqrt(abs(x)) > {0}, 0, x)", "x"},
+      {"x: f32[4]", "select(1 / (1 + x * x) < {1:f9}, 0, x)", "x"},
+      {"x: f32[4]", "x + minimum(relu(x[0:1] - {0}), relu(x[3:4] - {0}))", "x"},
+  };
+  for (const auto& [parameters, form, right] : kForms)
+    for (double threshold : {7.3, 45.7, 777.7, 34567.8, 3.3e7}) {
+      std::string left = llvm::formatv(form, llvm::formatv("{0:f1}", threshold), 1 / threshold);
+      Result<Equivalence> result =
+          check_equivalence(model(parameters, left), model(parameters, right), {});
+      ASSERT_TRUE(result) << result.error().message;
+      EXPECT_FALSE(result->equal()) << left << "  and  " << right;
+    }
+}
+
+/// Noise moves x off a number that it has to equal, but the results here are exact.
+TEST(Verdicts, ExactResultsAreNotExplainedByRounding) {
+  hold("x: f32[4]", {
+                        {"select(x * x == 2.25, 0, x)", "x", kDifferent},
+                        {"select(x * 3 == 6, x + 1, x)", "x", kDifferent},
+                        {"select(x + 1 == 3.5, 0, x)", "x", kDifferent},
+                        {"select(exp(x) == 1, 5, x)", "x", kDifferent},
+                    });
 }
 
 TEST(Verdicts, RoundingRefutesNothing) {

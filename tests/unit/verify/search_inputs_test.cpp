@@ -1,8 +1,8 @@
-// Tests the parts of the search for inputs at which two functions differ:
-// each tensor in its own dtype, thresholds, hill climbing, and the solver.
-#include "compiler/verify/counterexample/climb.h"
+// Tests the parts of the search for inputs at which two functions differ: each tensor in its own
+// dtype, and thresholds.
 #include "compiler/verify/counterexample/probe.h"
-#include "compiler/verify/proof/proof.h"
+#include "compiler/verify/counterexample/typed.h"
+#include "compiler/verify/join.h"
 #include "lang/core/op.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -89,45 +89,6 @@ TEST(Thresholds, LieAroundLiteralsAndTheirSums) {
         nearest, [&](double x) { return x > literal && x - literal < 1e-3 * std::abs(literal); }))
         << literal << ": what lies just above is not among the first";
   EXPECT_TRUE(threshold_values({}).empty());
-}
-
-/// relu(x - 40 * relu(y)), minus a term that is nonzero for x above 39 and y below -7.
-const Joined& hidden(Scalars& s, bool same) {
-  NodeId x = s.input("x"), y = s.input("y");
-  auto minus = [&](NodeId a, NodeId b) { return s.op(OpKind::Sub, {a, b}); };
-  auto relu = [&](NodeId a) { return s.op(OpKind::Relu, {a}); };
-  NodeId base = relu(minus(x, s.op(OpKind::Mul, {s.number(40), relu(y)})));
-  NodeId corner =
-      s.op(OpKind::Minimum, {relu(minus(x, s.number(39))), relu(minus(s.number(-7), y))});
-  if (same) return s.sides(base, relu(base));
-  return s.sides(base, minus(base, corner));
-}
-
-TEST(Piecewise, TheSolverFindsACorner) {
-  if (!can_prove()) GTEST_SKIP() << "built without Z3";
-  Scalars s, t;
-  PiecewiseAnswer found = solve_piecewise(hidden(s, false));
-  ASSERT_EQ(found.status, PiecewiseAnswer::Status::Differ);
-  EXPECT_NE(found.where->a, found.where->b);
-  EXPECT_EQ(solve_piecewise(hidden(t, true)).status, PiecewiseAnswer::Status::Agree);
-}
-
-TEST(Piecewise, WhatIsNotLinearIsOutside) {
-  Scalars s;
-  NodeId x = s.input("x");
-  NodeId square = s.op(OpKind::Mul, {x, x});
-  EXPECT_EQ(solve_piecewise(s.sides(square, x)).status, PiecewiseAnswer::Status::Outside);
-}
-
-TEST(Climb, FindsWhereFunctionsPart) {
-  Scalars s;
-  NodeId x = s.input("x"), y = s.input("y");
-  NodeId bump = s.op(OpKind::Relu, {s.op(OpKind::Sub, {s.op(OpKind::Mul, {x, y}), s.number(2)})});
-  NodeId sum = s.op(OpKind::Add, {x, y});
-  std::optional<ClimbResult> found = climb(s.sides(sum, s.op(OpKind::Add, {sum, bump})), 1, 400);
-  ASSERT_TRUE(found);
-  EXPECT_GT(found->b, found->a);
-  EXPECT_FALSE(climb(s.sides(sum, s.op(OpKind::Add, {y, x})), 1, 400));
 }
 
 } // namespace

@@ -8,7 +8,8 @@
 #include <unordered_map>
 
 #ifdef TG_HAVE_Z3
-#include "compiler/verify/z3_context.h"
+#include <llvm/Support/ErrorHandling.h>
+#include <z3.h>
 #endif
 
 namespace tg::proof {
@@ -17,13 +18,22 @@ namespace tg::proof {
 
 bool have_solver() { return true; }
 
-/// Solves each query from scratch, since queries are small.
+/// Solves each query from scratch, since queries are small. A query is limited in Z3's own unit of
+/// work, so that answers do not depend on the machine. Running out of memory ends the program, as
+/// elsewhere.
 class Z3 {
 public:
   static constexpr const char* kResources = "200000"; // limit per query, in Z3's own unit of work
 
   Z3() {
-    context = new_z3_context(kResources);
+    Z3_config config = Z3_mk_config();
+    Z3_set_param_value(config, "rlimit", kResources);
+    context = Z3_mk_context(config);
+    Z3_del_config(config);
+    if (!context) llvm::report_bad_alloc_error("Z3 has no memory");
+    Z3_set_error_handler(context, [](Z3_context, Z3_error_code code) {
+      if (code == Z3_MEMOUT_FAIL) llvm::report_bad_alloc_error("Z3 has no memory");
+    });
     integers = Z3_mk_int_sort(context);
     solver = Z3_mk_simple_solver(context);
     Z3_solver_inc_ref(context, solver);
