@@ -47,8 +47,7 @@ NETWORKS = ["bert", "inceptionv3", "mobilenetv2", "nasneta", "nasrnn", "resnet50
             "squeezenet", "vgg19", "transformer_transducer", "vit_base", "vit_large", "vit_huge"]
 APPROACHES = ["tensat", "greedy+greedy", "greedy+ilp", "shared+shared", "shared+ilp", "ilp+ilp",
               "tangram", "anneal", "taso"]
-PARTS = ["widening", "firing", "normalising", "transpositions", "priors", "segments", "repeats",
-         "restarts", "saturation", "tree", "thorough", "focus"]
+PARTS = ["firing", "priors", "segments", "repeats", "saturation", "tree", "thorough", "focus"]
 BINDING = ["nasneta", "nasrnn", "vit_huge", "bert", "transformer_transducer"]
 TENSAT_NETWORKS = ["bert", "nasrnn", "squeezenet", "vgg19", "resnet50", "resnext50", "mobilenetv2",
                    "inceptionv3", "nasneta"]

@@ -268,10 +268,9 @@ def quality(bench, title, costs):
 # --- the others ---------------------------------------------------------------------------------
 
 WITHOUT_ROW = (
-    "Improvements without a row of their own: pruning e-graphs of what no good graph uses is the restart from the best "
-    "graph (`restarts`); threads change seconds and no result; priors from earlier searches (`--priors FILE`) are an input, "
-    "which no run here has (`priors`: what a search learns of rules on the way); e-graphs of more nodes are in "
-    "`search_beyond.md`; the bound at the end and the patience of decisions have no switch.")
+    "Improvements without a row of their own: threads change seconds and no result; priors of earlier searches (`--priors "
+    "FILE`) are an input, which no run here has (`priors`: what a search learns of rules on the way); e-graphs of more "
+    "nodes are in `search_beyond.md`; the bound at the end and the patience of decisions have no switch.")
 
 
 def ablation_lines(o, rows):

@@ -193,7 +193,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete(NAME, "opt", "--search", "ta"), ["taso"])
         self.assertEqual(self.complete(NAME, "opt", "--search", "=", "ta"), ["taso"])
         self.assertEqual(self.complete(NAME, "extract", "--ilp-cycles", "=", ""), ["none", "real", "int"])
-        self.assertEqual(self.complete(NAME, "opt", "--without", "tree,wi"), ["tree,widening"])
+        self.assertEqual(self.complete(NAME, "opt", "--without", "tree,fi"), ["tree,firing"])
         self.assertEqual(self.complete(NAME, "opt", "--time-limit", ""), [])
         self.assertEqual(self.complete(NAME, "opt", "mod"), ["models", "model.tg"])
         self.assertEqual(self.complete(NAME, "opt", "-o", "no"), ["notes.txt"])

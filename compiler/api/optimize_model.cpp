@@ -88,14 +88,10 @@ namespace {
 void apply_ablations(const Public& o, PortfolioOptions& portfolio) {
   using Part = tangram::SearchPart;
   auto in = [&](Part part) { return !llvm::is_contained(o.without, part); };
-  portfolio.mcts.widen = in(Part::Widening);
   portfolio.mcts.firing = in(Part::Firing);
-  portfolio.mcts.normalise = in(Part::Normalising);
-  portfolio.mcts.transpose = in(Part::Transpositions);
   portfolio.use_priors = in(Part::Priors);
   portfolio.use_segments = in(Part::Segments);
   portfolio.use_repeats = in(Part::Repeats);
-  portfolio.use_restarts = in(Part::Restarts);
   portfolio.use_thorough = in(Part::Thorough);
   portfolio.use_focus = in(Part::Focus);
   portfolio.use_saturation = in(Part::Saturation);

@@ -10,9 +10,9 @@ namespace {
 
 constexpr auto kNever = [] { return false; };
 
-/// Mixes one word into a hash (the finaliser of MurmurHash3 over a running sum).
-uint64_t mix(uint64_t hash, uint64_t word) {
-  uint64_t h = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+/// Returns the bits well mixed, as MurmurHash3 does at the end.
+uint64_t mixed(uint64_t bits) {
+  uint64_t h = bits * 0x9E3779B97F4A7C15ull;
   h ^= h >> 32;
   h *= 0xD6E8FEB86659FD93ull;
   return h ^ (h >> 29);
@@ -130,7 +130,7 @@ uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> w
     add(symbol_hash_(class_at(egraph_, class_of(egraph_, {root})).type));
   if (rule.native()) {
     add(static_cast<uint64_t>(egraph_.node({words.front()}).op));
-    return mix(0, sum);
+    return mixed(sum);
   }
   for (uint32_t cls : words.slice(roots, rule.rule->class_vars))
     add(cls == UINT32_MAX
@@ -138,7 +138,7 @@ uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> w
             : symbol_hash_(class_at(egraph_, {cls}).type) + class_at(egraph_, {cls}).weight_only());
   for (uint32_t value : words.take_back(rule.rule->value_vars))
     add(value == UINT32_MAX ? 0 : symbol_hash_(ValueId{value}));
-  return mix(0, sum);
+  return mixed(sum);
 }
 
 std::vector<bool> Explorer::occurring() {
@@ -206,27 +206,6 @@ Outcome Explorer::apply(const Match& match, SymbolMap* from) {
 size_t Explorer::memory_bytes() const {
   return matcher_.memory_bytes() + joiner_.memory_bytes() + cycles_.memory_bytes() +
          applier_.memory_bytes() + rows_.memory_bytes() + joint_.rows.memory_bytes();
-}
-
-// --- states -------------------------------------------------------------------------------------
-
-uint64_t fingerprint(const EGraph& egraph) {
-  ClassOrder order;
-  std::vector<uint64_t> hashes(egraph.class_bound());
-  uint64_t state = 0;
-  for (ClassId cls : order.compute(egraph)) {
-    uint64_t sum = 0;
-    for (ENodeId id : egraph.nodes(cls)) {
-      if (!usable(egraph, id)) continue;
-      const ENode& node = egraph.node(id);
-      uint64_t hash = mix(static_cast<uint64_t>(node.op) + 1, node.attrs.index);
-      for (ClassId child : egraph.children(id)) hash = mix(hash, hashes[egraph.find(child).index]);
-      sum += mix(hash, 1);
-    }
-    hashes[cls.index] = mix(sum, class_at(egraph, cls).type.index);
-    state += mix(hashes[cls.index], 2);
-  }
-  return state;
 }
 
 } // namespace tg

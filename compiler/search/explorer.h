@@ -97,11 +97,6 @@ private:
   bool order_is_old_ = false;
 };
 
-/// Returns a hash of the state that depends neither on the order of the steps that led to it nor on
-/// the numbering of nodes and classes: a sum over classes of the hashes of their terms, computed
-/// bottom up. Covers the usable nodes below the roots. Comparable only within one symbol table.
-uint64_t fingerprint(const EGraph& egraph);
-
 // Describes where a rule was applied. An operator is named by its kind and by the nearest weight or
 // input below it, as people name the layers of a network.
 

@@ -50,7 +50,7 @@ class SearchOptions(TypedDict, total=False):
     # keep graphs that cost up to A times the best
     alpha: float
     # parts of the search to leave out
-    without: Sequence[Literal["widening", "firing", "normalising", "transpositions", "priors", "segments", "repeats", "restarts", "saturation", "tree", "thorough", "focus"]]
+    without: Sequence[Literal["firing", "priors", "segments", "repeats", "saturation", "tree", "thorough", "focus"]]
     # file of rule priors from earlier searches
     priors: str | os.PathLike[str]
     # write the priors that this search learned

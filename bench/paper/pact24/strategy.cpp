@@ -2,6 +2,7 @@
 // extraction.
 #include "bench/paper/pact24/strategy.h"
 
+#include "bench/paper/pact24/fingerprint.h"
 #include "bench/paper/pact24/pact24.h"
 #include "bench/paper/pact24/published_costs.h"
 #include "compiler/optimizer/strategy/one_egraph.h"

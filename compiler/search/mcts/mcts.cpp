@@ -31,8 +31,7 @@ public:
   TreeSearch(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
              const MctsOptions& options, Policy& policy)
       : egraph_(egraph), source_(source), rules_(rules), options_(options), policy_(policy),
-        board_(egraph, rules, prices, board_options(options), refused_), tree_(options.transpose),
-        rng_(options.seed) {
+        board_(egraph, rules, prices, board_options(options), refused_), rng_(options.seed) {
     report_.rules.resize(rules.size());
     report_.records.resize(rules.size());
   }
@@ -126,7 +125,6 @@ MctsReport TreeSearch::run() {
   }
   report_.nodes = node_count(egraph_);
   report_.classes = class_count(egraph_);
-  report_.transpositions = tree_.transpositions();
   report_.seconds = elapsed();
   return std::move(report_);
 }
@@ -137,7 +135,6 @@ void TreeSearch::start() {
   SearchTree::Node& root = tree_.add();
   root.incumbent = board_.incumbent.save();
   board_.explorer.find_new(0, root.found);
-  root.stats = tree_.stats_of(egraph_);
   note("start");
 }
 
@@ -338,7 +335,7 @@ size_t TreeSearch::allowed(const SearchTree::Node& node) const {
   if (node.next_action >= node.actions.size()) return 0;
   if (halving_ && node.parent < 0) return options_.halving;
   if (!options_.widen && !policy_.guides()) return SIZE_MAX;
-  return 2 + static_cast<size_t>(1.5 * std::sqrt(tree_.stats(node).visits));
+  return 2 + static_cast<size_t>(1.5 * std::sqrt(node.stats.visits));
 }
 
 /// Adds a node for the next action that changes the e-graph, and enters it. Returns false if there
@@ -377,7 +374,6 @@ void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, C
   made.incumbent = board_.incumbent.save();
   made.assessment = node.assessment, made.opinion_us = node.opinion_us;
   board_.explorer.find_new(mark, made.found);
-  made.stats = tree_.stats_of(egraph_);
   made.change = egraph_.take_back(before);
   [[maybe_unused]] bool again = egraph_.redo(made.change);
   assert(again && "taken back just now");
@@ -419,7 +415,7 @@ int32_t TreeSearch::next_arm() {
   }
   std::vector<double> values;
   for (const SearchTree::Edge& edge : root.edges)
-    values.push_back(tree_.stats(tree_[edge.child]).mean() / std::max(most_gain_, 1e-12));
+    values.push_back(tree_[edge.child].stats.mean() / std::max(most_gain_, 1e-12));
   return root.edges[halving_->next(values)].child;
 }
 
@@ -428,10 +424,7 @@ int32_t TreeSearch::select(const SearchTree::Node& node) {
   if (halving_ && node.parent < 0 && !node.edges.empty()) return next_arm();
   if (policy_.guides())
     return tree_.highest_prior_bound(node, 1 / std::max(most_gain_, 1e-12), options_.guidance);
-  if (options_.normalise)
-    return tree_.highest_bound(node, 1 / std::max(most_gain_, 1e-12), options_.exploration);
-  // As published: milliseconds, with a constant of two.
-  return tree_.highest_bound(node, report_.start_cost / 1000, 2);
+  return tree_.highest_bound(node, 1 / std::max(most_gain_, 1e-12), options_.exploration);
 }
 
 // --- results ------------------------------------------------------------------------------------

@@ -19,14 +19,13 @@
 // Differences from the published search (bench/paper/pact24/pact24.h), each of which can be turned
 // off for comparison:
 //
-//   whole rules and single places   progressive widening: a node starts with a few actions, drawn
-//                                   by prior, and gets more with its visits; an action is a rule
-//                                   everywhere, in one group of places, or at one place
+//   whole rules and single places   for policies that guide: an action is a rule everywhere, in one
+//                                   group of places, or at one place; a node starts with a few
+//                                   actions, drawn by weight, and gets more with its visits
 //   only applicable rules           actions come from open matches; groups of matches that were
 //                                   refused once are not drawn again
 //   priors                          a policy (policy.h) weights the actions
 //   normalised rewards              gain of a simulation's best state over the highest gain so far
-//   transpositions                  states reached in different orders share their statistics
 //   guidance                        a policy that looks at graphs guides the descent (PUCT) and
 //                                   predicts the value of a leaf besides the observed one
 //
@@ -94,8 +93,8 @@ struct MctsOptions : SearchLimits {
   std::function<void(size_t simulations, double best_cost)> simulated = {};
   /// Called periodically between batches with the counts and the best result so far.
   std::function<void(const MctsReport&)> progress = {};
-  // Features that can be turned off.
-  bool widen = true, firing = true, normalise = true, transpose = true;
+  // Features that can be turned off. `widen`: groups of places and single ones as well.
+  bool widen = true, firing = true;
 };
 
 /// A graph found by the search, and the rules that made it.
@@ -110,7 +109,7 @@ struct Found {
 struct MctsReport {
   StopReason stop = StopReason::Saturated;
   int decisions = 0;
-  size_t simulations = 0, steps = 0, transpositions = 0;
+  size_t simulations = 0, steps = 0;
   double start_cost = 0, best_cost = 0;
   std::optional<Found> best; // empty if no state improved on the first
   double seconds = 0;

@@ -12,31 +12,18 @@ size_t SearchTree::bytes_of(const Node& node) {
          node.actions.capacity() * sizeof(Action) + node.spent.capacity() * sizeof(uint32_t);
 }
 
-uint32_t SearchTree::stats_of(const EGraph& state) {
-  uint32_t fresh = static_cast<uint32_t>(stats_.size());
-  if (transpose_) {
-    auto [entry, is_new] = seen_.try_emplace(fingerprint(state) >> 2, fresh);
-    if (!is_new) {
-      ++transpositions_;
-      return entry->second;
-    }
-  }
-  stats_.emplace_back();
-  return fresh;
-}
-
 void SearchTree::credit(int32_t at, double gain, double least) {
   Node& node = (*this)[at];
   node.best = std::min(node.best, least);
-  stats_[node.stats].total += gain;
+  node.stats.total += gain;
 }
 
 int32_t SearchTree::highest_bound(const Node& node, double scale, double c) const {
   int32_t best = -1;
   double most = 0;
-  double visits = stats(node).visits + 1.0;
+  double visits = node.stats.visits + 1.0;
   for (const Edge& edge : node.edges) {
-    const Stats& of_child = stats((*this)[edge.child]);
+    const Stats& of_child = (*this)[edge.child].stats;
     double n = std::max(of_child.visits, 1u);
     double bound = of_child.total / n * scale + c * std::sqrt(2 * std::log(visits) / n);
     if (best < 0 || bound > most) best = edge.child, most = bound;
@@ -47,9 +34,9 @@ int32_t SearchTree::highest_bound(const Node& node, double scale, double c) cons
 int32_t SearchTree::highest_prior_bound(const Node& node, double scale, double c) const {
   int32_t best = -1;
   double most = 0;
-  double root = std::sqrt(stats(node).visits + 1.0);
+  double root = std::sqrt(node.stats.visits + 1.0);
   for (const Edge& edge : node.edges) {
-    const Stats& of_child = stats((*this)[edge.child]);
+    const Stats& of_child = (*this)[edge.child].stats;
     double bound = of_child.mean() * scale +
                    c * node.actions[edge.action].share * root / (1.0 + of_child.visits);
     if (best < 0 || bound > most) best = edge.child, most = bound;
@@ -65,8 +52,7 @@ int32_t SearchTree::best_child() const {
       continue;
     }
     const Node &a = (*this)[edge.child], &b = (*this)[best];
-    if (a.best < b.best * (1 - kLeastGain) ||
-        (a.best <= b.best && stats(a).visits > stats(b).visits))
+    if (a.best < b.best * (1 - kLeastGain) || (a.best <= b.best && a.stats.visits > b.stats.visits))
       best = edge.child;
   }
   return best;
@@ -103,7 +89,7 @@ void SearchTree::note(int32_t chosen, size_t nodes, SearchTrace& trace) const {
   std::vector<Item> worklist;
   auto add = [&](int32_t at, int32_t parent) {
     const Node& node = (*this)[at];
-    out.push_back({parent, node.rule, node.places, stats(node).visits, stats(node).mean(),
+    out.push_back({parent, node.rule, node.places, node.stats.visits, node.stats.mean(),
                    node.incumbent.cost, at == 0 ? nodes : node.change.result_counters.live_nodes,
                    at == 0 || at == chosen, node.where});
     worklist.push_back({at, static_cast<int32_t>(out.size()) - 1});

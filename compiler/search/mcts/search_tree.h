@@ -1,6 +1,5 @@
 // The tree of a Monte Carlo tree search: states of an e-graph as changes from their parents, and
-// the results of the simulations through them. Statistics belong to states, not to nodes: if two
-// orders of the same steps lead to one state, by its fingerprint, both nodes share them.
+// the results of the simulations through them.
 #pragma once
 
 #include "compiler/search/incumbent.h"
@@ -8,8 +7,6 @@
 #include "compiler/search/trace.h"
 
 #include "compiler/extract/cost/cost.h"
-
-#include <llvm/ADT/DenseMap.h>
 
 #include <deque>
 #include <optional>
@@ -41,15 +38,13 @@ public:
     std::vector<Edge> edges;     // for the first of the actions
     bool listed = false;         // actions are listed
     size_t next_action = 0;
-    uint32_t stats = 0;
+    Stats stats;
     uint32_t depth = 0;
     double best = kInfiniteCost; // lowest cost below
     RuleId rule = kSourceRule;
     uint32_t places = 0;
     std::string where; // description of the place, with a trace
   };
-
-  explicit SearchTree(bool transpose) : transpose_(transpose) {}
 
   /// References remain valid while nodes are added.
   Node& operator[](int32_t at) { return nodes_[static_cast<size_t>(at)]; }
@@ -61,14 +56,10 @@ public:
   size_t memory_bytes() const { return bytes_; }
   /// Returns the newest node.
   int32_t last() const { return static_cast<int32_t>(nodes_.size()) - 1; }
-  const Stats& stats(const Node& node) const { return stats_[node.stats]; }
 
-  /// Returns the statistics of a state, created if the state is new.
-  uint32_t stats_of(const EGraph& state);
-  size_t transpositions() const { return transpositions_; }
   /// Counts a visit. Until the simulation is credited it counts as one without a gain, so parallel
   /// simulations take other paths (virtual loss).
-  void visit(int32_t at) { ++stats_[(*this)[at].stats].visits; }
+  void visit(int32_t at) { ++(*this)[at].stats.visits; }
   /// Adds a finished simulation's gain and the lowest cost it saw.
   void credit(int32_t at, double gain, double least);
 
@@ -88,12 +79,8 @@ public:
 private:
   static size_t bytes_of(const Node& node);
 
-  bool transpose_;
   size_t bytes_ = 0;       // approximate
   std::deque<Node> nodes_; // the root is first
-  std::vector<Stats> stats_;
-  llvm::DenseMap<uint64_t, uint32_t> seen_; // from fingerprint to index in stats_
-  size_t transpositions_ = 0;
 };
 
 } // namespace tg

@@ -167,8 +167,7 @@ void PortfolioSearch::sweeps_and_whole() {
     thorough |= !gained && options_.use_thorough;
     if (!gained && !thorough) break;
   }
-  for (int i = 0; i < options_.rounds && !stopped(); ++i)
-    if (!whole(SearchTask::Kind::Search) || !options_.use_restarts) break;
+  if (options_.use_whole && !stopped()) whole(SearchTask::Kind::Search);
 }
 
 /// Saturates the source. The search does not continue from the result, because an e-graph cut off

@@ -18,9 +18,8 @@
 //            from these e-graphs. A cheaper graph in them becomes the result.
 //
 // An e-graph is first grown by saturation. If saturation completes, nothing else can be found.
-// Otherwise tree search (mcts.h) grows it. The best extracted graph then starts the next e-graph
-// (restart), until nothing is gained. A restart drops the nodes that no good graph uses, so the
-// node limit is spent near the best graph.
+// Otherwise tree search (mcts.h) grows it. The next sweep or step starts at the best graph, so it
+// drops the nodes that no good graph uses and spends the node limit near that graph.
 //
 // Plain saturation of the source, with extraction, comes first. If it completes, it is repeated
 // with one more iteration of multi-pattern rules, and so on. Its result is compared with the
@@ -89,17 +88,17 @@ struct PortfolioOptions {
   ExtractOptions extract;   // for each e-graph; the solver's time is divided into slices
   SegmentOptions segments;
   int threads = 1;
-  int sweeps = 9, rounds = 3; // at most: passes over the network; consecutive e-graphs
-  double slice_s = 1;         // solver time per e-graph
-  bool explain = false;       // fill PortfolioReport::chain
-  StopToken explaining = {};  // ends explanations; mcts.stop ends the search
+  int sweeps = 9;            // at most: passes over the network
+  double slice_s = 1;        // solver time per e-graph
+  bool explain = false;      // fill PortfolioReport::chain
+  StopToken explaining = {}; // ends explanations; mcts.stop ends the search
   const PriorStore* priors = nullptr;
   /// Used in every tree search through `fresh()`. Null: statistics, or a random policy without
   /// `use_priors`.
   const Policy* policy = nullptr;
   NotifyProgress progress;
   // Features that can be turned off; `mcts` has more.
-  bool use_priors = true, use_segments = true, use_repeats = true, use_restarts = true;
+  bool use_priors = true, use_segments = true, use_repeats = true, use_whole = true;
   bool use_saturation = true, use_tree = true, use_thorough = true, use_focus = true;
 };
 

@@ -34,7 +34,7 @@ public:
   }
 
   Finding run() {
-    out_.before_us = out_.cost_us = line_us_ = price_graph(task_.graph, prices_);
+    out_.before_us = out_.cost_us = price_graph(task_.graph, prices_);
     switch (task_.kind) {
     case SearchTask::Kind::Thorough: saturate_once(exhaustive(), true); break;
     case SearchTask::Kind::Plain: out_.complete = saturate_source(); break;
@@ -48,19 +48,13 @@ public:
 
 private:
   void search() {
-    int rounds = options_.use_restarts ? options_.rounds : 1;
-    for (int round = 0; round < rounds && left() > 0 && !out_.out_of_memory; ++round) {
-      double before = line_us_;
-      if (options_.use_saturation && saturate_once(exhaustive(), false).complete) {
-        out_.complete = round == 0;
-        break;
-      }
-      if (options_.use_tree)
-        search_tree(round);
-      else
-        saturate_once(exhaustive(), true);
-      if (!(line_us_ < before * (1 - kLeastGain))) break;
-    }
+    if (left() <= 0) return;
+    out_.complete = options_.use_saturation && saturate_once(exhaustive(), false).complete;
+    if (out_.complete || left() <= 0 || out_.out_of_memory) return;
+    if (options_.use_tree)
+      search_tree();
+    else
+      saturate_once(exhaustive(), true);
   }
 
   /// Saturates on the schedule of the options. If that completes, tries deeper schedules as far as
@@ -141,13 +135,11 @@ private:
     return {proved, proved && all, !unfiltered};
   }
 
-  void search_tree(int round) {
+  void search_tree() {
     MctsOptions options = options_.mcts;
     options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
-    options.seed += static_cast<uint64_t>(round);
-    // The first round uses whole rules, which all seeds share; later ones refine place by place.
-    options.widen &= round > 0;
-    if (round > 0) options.promising_decisions = 0;
+    // Seeds agree more often with whole rules; only a guide chooses single places well.
+    options.widen &= policy_->guides();
     options.trace = options_.mcts.trace ? &out_.trace : nullptr;
     options.memory_limit_mb = memory_limit_mb_;
     options.threads = threads_;
@@ -257,7 +249,7 @@ private:
                    graph.op_count() < (out_.graph ? *out_.graph : task_.graph).op_count();
     if (!(cost < out_.cost_us * (1 - kLeastGain)) && !simpler) return false;
     if (history) record_chain(graph, *history);
-    out_.cost_us = line_us_ = cost;
+    out_.cost_us = cost;
     out_.graph.emplace(std::move(graph));
     if (anew_) out_.applied.clear();
     add_counts(out_.applied, used, rules_);
@@ -293,7 +285,6 @@ private:
   size_t memory_limit_mb_;
   int threads_;
   FollowSearch follow_;
-  double line_us_ = 0;
   bool anew_ = false; // e-graphs start at the given graph: each contains the previous
   std::unique_ptr<Policy> policy_;
   // For explanations: the graph from which the current e-graph was built, and the chain to it.

@@ -11,7 +11,7 @@ namespace tg {
 
 struct SearchTask {
   const Graph* graph = nullptr;
-  /// Search: until nothing is gained. Plain: only saturation, on the schedule of the options.
+  /// Search: saturation, then tree search. Plain: only saturation, on the schedule of the options.
   /// Thorough: only saturation, all rules in all iterations, extracted even if cut off.
   /// Deeper: only saturation, with one more iteration of multi-pattern rules each time.
   enum class Kind : uint8_t { Search, Plain, Thorough, Deeper } kind = Kind::Search;
@@ -55,9 +55,9 @@ struct SearchStatus {
 };
 using FollowSearch = std::function<void(const SearchStatus&)>;
 
-/// Searches until nothing is gained, with at most `options.rounds` e-graphs. `memory_limit_mb` is
-/// the limit of this search alone. `threads` is the number of threads that it may use, which query
-/// `costs` concurrently. `follow` is called periodically by the calling thread; it may be empty.
+/// Runs the task. `memory_limit_mb` is the limit of this search alone. `threads` is the number of
+/// threads that it may use, which query `costs` concurrently. `follow` is called periodically by
+/// the calling thread; it may be empty.
 Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,

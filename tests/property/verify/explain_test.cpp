@@ -159,7 +159,6 @@ TEST(Explain, SearchesOfSegmentsAreToldOfTheWhole) {
     options.explain = true;
     options.use_saturation = whole;
     options.use_segments = !whole;
-    options.rounds = whole ? 2 : 1;
     options.threads = 2;
     options.segments = {2, 5, 3};
     options.mcts.explore.node_limit = options.saturate.node_limit = whole ? 45 : 80;

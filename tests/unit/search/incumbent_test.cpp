@@ -117,20 +117,5 @@ TEST(Incumbent, IsWhatItSaysThroughRandomWalks) {
   }
 }
 
-TEST(Fingerprint, DoesNotDependOnTheOrderOfSteps) {
-  Graph source = test::shared_products(2);
-  std::vector<Rule> rules = rules_of(test::kAlgebra);
-  auto after = [&](std::vector<size_t> order) {
-    EGraph egraph = egraph_of(source);
-    Explorer explorer(egraph, rules, {});
-    explorer.settle();
-    for (size_t rule : order) explorer.apply_everywhere(*explorer.rules()[rule]);
-    return fingerprint(egraph);
-  };
-  EXPECT_EQ(after({0, 1}), after({1, 0}));
-  EXPECT_NE(after({0}), after({}));
-  EXPECT_NE(after({0}), after({1}));
-}
-
 } // namespace
 } // namespace tg

@@ -71,7 +71,7 @@ TEST(Portfolio, GoesOnWithRulesOfSeveralPatternsWhereSaturationEnds) {
   PortfolioOptions options;
   options.saturate.multi_iterations = 1;
   options.mcts.explore.node_limit = 5'000;
-  options.use_segments = options.use_focus = false, options.rounds = 0; // only saturation
+  options.use_segments = options.use_focus = options.use_whole = false; // only saturation
   options.explain = true;
   PortfolioReport report = search_portfolio(graph, rules, model, options);
   size_t products = 0;
@@ -117,7 +117,7 @@ TEST(Portfolio, LongerSegmentsShowWhatLiesAcrossAllOtherCuts) {
       rules_of("rule six(x) { tanh(tanh(tanh(tanh(tanh(tanh(x)))))) => relu(x) }");
   PortfolioOptions options = hurried();
   options.segments = {2, 4, 4}; // no segment contains six, but segments of 1.5 times the size do
-  options.use_saturation = false, options.rounds = 0; // only sweeps
+  options.use_saturation = options.use_whole = false; // only sweeps
   PortfolioReport report = search_portfolio(b.graph, six, model, options);
   EXPECT_EQ(report.cost_us, 2);
   EXPECT_EQ(verify(report.graph), "");

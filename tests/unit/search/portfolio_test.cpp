@@ -134,7 +134,7 @@ rule join(x, a, b) {
   options.finalists = 8;
   options.explain = true;
   options.mcts.explore.node_limit = 5'000;
-  options.use_segments = options.use_focus = false, options.rounds = 0;
+  options.use_segments = options.use_focus = options.use_whole = false;
   PortfolioReport report = search_portfolio(graph, rules, model, options);
   EXPECT_LT(report.cost_us, 20);
   ASSERT_FALSE(report.finalists.empty());
@@ -159,11 +159,10 @@ TEST(Portfolio, WithoutAnyOfItsPartsTheResultIsNeverWorse) {
   Graph graph = test::layers(4);
   UnitCost model;
   std::vector<Rule> rules = rules_of(kRules);
-  for (int part = 0; part < 11; ++part) {
+  for (int part = 0; part < 8; ++part) {
     PortfolioOptions o = small();
-    bool* parts[] = {&o.use_priors,     &o.use_segments, &o.use_repeats, &o.use_restarts,
-                     &o.use_saturation, &o.mcts.widen,   &o.mcts.firing, &o.mcts.normalise,
-                     &o.mcts.transpose, &o.use_thorough, &o.use_focus};
+    bool* parts[] = {&o.use_priors,     &o.use_segments, &o.use_repeats,  &o.use_whole,
+                     &o.use_saturation, &o.mcts.firing,  &o.use_thorough, &o.use_focus};
     *parts[part] = false;
     PortfolioReport report = search_portfolio(graph, rules, model, o);
     EXPECT_LE(report.cost_us, report.source_us) << part;

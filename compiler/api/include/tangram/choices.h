@@ -121,23 +121,18 @@ template <> struct Words<Groups> {
 
 /// Parts of the search Mcts that can be turned off, to measure their effect.
 enum class SearchPart : uint8_t {
-  Widening,
   Firing,
-  Normalising,
-  Transpositions,
   Priors,
   Segments,
   Repeats,
-  Restarts,
   Saturation,
   Tree,
   Thorough,
   Focus,
 };
 template <> struct Words<SearchPart> {
-  static constexpr std::string_view kRows[] = {
-      "widening", "firing",   "normalising", "transpositions", "priors",   "segments",
-      "repeats",  "restarts", "saturation",  "tree",           "thorough", "focus"};
+  static constexpr std::string_view kRows[] = {"firing",     "priors", "segments", "repeats",
+                                               "saturation", "tree",   "thorough", "focus"};
 };
 
 /// Default number of instances of each verified rule, and default seconds of a calibration.
