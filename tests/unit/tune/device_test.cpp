@@ -1,7 +1,9 @@
 // Tests whole searches on a device that computes times: the results of reuse against full searches,
 // its number of trials, the benefit of its parts, and the accuracy of its estimated number
 // of trials.
-#include "runtime/tune/session.h"
+#include "runtime/tune/pairs/selection.h"
+#include "runtime/tune/reuse.h"
+#include "runtime/tune/search/full_search.h"
 
 #include "tests/unit/tune/synthetic_device.h"
 #include "tests/unit/tune/workloads.h"
@@ -126,13 +128,27 @@ TEST(Stages, ThreadsOfOtherSketchesAreTriedInRange) {
   }
 }
 
-TEST(Session, BridgesSaveTrialsAndEveryOperatorGetsAProgram) {
+/// Follows a plan step by step and returns the best program of each operator.
+std::vector<Measured> follow(const ReusePlan& plan, const OperatorGraph& graph, Device& device) {
+  FullSearchOptions full;
+  full.trials = 400;
+  std::vector<Measured> best(graph.operators.size());
+  for (const TuneStep& step : plan.steps) {
+    const Operator& op = graph.operators[step.op];
+    std::optional<Measured> found = step.reused
+                                        ? tune_by_reuse(op, best[*step.reused].program, device).best
+                                        : search_fully(op, device, full).best;
+    EXPECT_TRUE(found) << text(op);
+    if (found) best[step.op] = *found;
+  }
+  return best;
+}
+
+TEST(Reuse, BridgesSaveTrialsAndEveryOperatorGetsAProgram) {
   std::vector<Operator> operators;
   for (const char* op : {"BMM [1, 128, 256 | 256]", "BMM [12, 128, 128 | 64]",
                          "BMM [12, 128, 64 | 128]", "BMM [1, 128, 512 | 256]"})
     operators.push_back(*read_operator(op));
-  SessionOptions session;
-  session.full.trials = 400;
   SelectionOptions selection;
   selection.full_trials = 400;
   int64_t before = INT64_MAX;
@@ -141,44 +157,11 @@ TEST(Session, BridgesSaveTrialsAndEveryOperatorGetsAProgram) {
     OperatorGraph graph = operator_graph(operators, selection);
     ReusePlan plan = plan_reuse(graph, hops ? Selection::Greedy : Selection::Arborescence);
     SyntheticDevice device;
-    TuneReport report = tune(graph, plan, device, session);
-    EXPECT_EQ(report.trials, device.measured);
-    EXPECT_LT(report.trials, before);
-    before = report.trials;
-    for (size_t op = 0; op < operators.size(); ++op) {
-      ASSERT_TRUE(report.best_of(op));
-      EXPECT_EQ(report.best_of(op)->program.op, operators[op]);
-    }
+    std::vector<Measured> best = follow(plan, graph, device);
+    EXPECT_LT(device.measured, before);
+    before = device.measured;
+    for (size_t op = 0; op < operators.size(); ++op) EXPECT_EQ(best[op].program.op, operators[op]);
   }
-}
-
-/// Programs of one operator run only with vectors, which reuse tries last.
-class VectorDevice final : public Device {
-public:
-  std::string name() const override { return "vectors"; }
-  DeviceLimits limits() const override { return {}; }
-  std::optional<double> measure(const Program& program) override {
-    if (program.op == refused && program.tile.vectors == Extents{1, 1}) return {};
-    return 1;
-  }
-  Operator refused;
-};
-
-TEST(Session, FallsBackToAFullSearchAndSaysWhy) {
-  OperatorGraph graph;
-  graph.operators = {*read_operator("BMM [1, 32, 32 | 32]"),
-                     *read_operator("BMM [1, 16, 16 | 32]")};
-  graph.originals = 2;
-  VectorDevice device;
-  device.refused = graph.operators[1];
-  ReusePlan plan{{{0, {}, 1000}, {1, 0, 100}}, 1100};
-  SessionOptions options;
-  options.full.trials = 64;
-  TuneReport report = tune(graph, plan, device, options);
-  ASSERT_EQ(report.operators.size(), 2u);
-  EXPECT_EQ(report.operators[0].note, "");
-  EXPECT_NE(report.operators[1].note.find("programs ran"), std::string::npos);
-  EXPECT_TRUE(report.best_of(1));
 }
 
 } // namespace

@@ -1,7 +1,6 @@
-// Tests the texts of operators, programs and records: written text can be read back,
+// Tests the texts of operators and programs: written text can be read back,
 // and damaged text is rejected with a message.
 #include "runtime/tune/search/space.h"
-#include "runtime/tune/session.h"
 
 #include "tests/unit/random_draws.h"
 #include "tests/unit/tune/workloads.h"
@@ -130,22 +129,6 @@ TEST(Texts, AnyDamageReadsAsSomethingSoundOrNotAtAll) {
       EXPECT_EQ(*read_program(text(*program)), *program);
     }
   }
-}
-
-TEST(Records, ReadBackAndNameTheLineOfAFault) {
-  ProgramSpace space(*read_operator(kOperators[1]), {}, 3);
-  std::vector<Measured> records = {{*space.random(), 12.5}, {*space.random(), 0.125}};
-  std::string written = records_text("H100 of the lab", records);
-  Result<Records> read = read_records(written);
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(read->device, "H100 of the lab");
-  ASSERT_EQ(read->programs.size(), 2u);
-  EXPECT_EQ(read->programs[1].program, records[1].program);
-  EXPECT_EQ(read->programs[1].microseconds, 0.125);
-  EXPECT_EQ(read_records("x").error().message, "expected `tuned programs 1,` and a device");
-  EXPECT_EQ(read_records(written + "-1 us: C2D").error().message,
-            "line 4: a time must be more than 0");
-  EXPECT_EQ(read_records(written + "5 us C2D").error().message, "line 4: expected `:`, got `C2D`");
 }
 
 TEST(Space, ProgramsAreLegal) {
