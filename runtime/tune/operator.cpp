@@ -171,8 +171,6 @@ Result<void> check_loops(const Operator& op) {
 } // namespace
 
 llvm::StringRef type_name(OpType type) { return row_of(type).name; }
-llvm::ArrayRef<const char*> space_loops(OpType type) { return row_of(type).space; }
-llvm::ArrayRef<const char*> reduction_loops(OpType type) { return row_of(type).reduction; }
 
 double volume(llvm::ArrayRef<int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), 1.0, std::multiplies<double>());

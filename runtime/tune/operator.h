@@ -33,9 +33,6 @@ enum class OpType : uint8_t { C1D, C2D, C3D, BMM, GRP, DEP, T2D, CAP, WIN, FRB }
 inline constexpr size_t kOpTypes = 10;
 
 llvm::StringRef type_name(OpType type);
-/// Return the names of the loops: {"n", "f", "y", "x"} and {"rc", "ry", "rx"}.
-llvm::ArrayRef<const char*> space_loops(OpType type);
-llvm::ArrayRef<const char*> reduction_loops(OpType type);
 
 /// The loops of the major nest and the other parameters of the operator.
 /// An empty list means the default.

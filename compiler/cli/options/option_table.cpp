@@ -88,17 +88,6 @@ std::vector<std::pair<const CommandRow*, llvm::StringRef>> commands_below(llvm::
   return commands;
 }
 
-llvm::StringRef command_group_title(CommandGroup group) {
-  switch (group) {
-  case CommandGroup::Models: return "Models";
-  case CommandGroup::Rules: return "Rules";
-  case CommandGroup::Searches: return "Searches";
-  case CommandGroup::Machine: return "This machine";
-  case CommandGroup::Reference: return "Reference";
-  }
-  return "";
-}
-
 llvm::StringRef option_group_title(OptionGroup group) {
   switch (group) {
   case OptionGroup::Model: return "Model";

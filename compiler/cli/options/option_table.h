@@ -63,7 +63,6 @@ std::vector<llvm::StringRef> first_words();
 /// Returns the commands of two words that begin with this one, and their second words:
 /// "list", "verify".
 std::vector<std::pair<const CommandRow*, llvm::StringRef>> commands_below(llvm::StringRef word);
-llvm::StringRef command_group_title(CommandGroup group);
 
 // --- options ------------------------------------------------------------------------------------
 

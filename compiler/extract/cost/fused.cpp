@@ -69,18 +69,4 @@ FusedProblem with_patterns(const ExtractionProblem& problem, std::vector<FusedPa
   return out;
 }
 
-std::vector<NodeIx> FusedProblem::executed(const Choice& choice) const {
-  std::vector<NodeIx> nodes;
-  for (ClassIx cls : check_choice(problem, choice).order) {
-    const FusedPattern* fused = pattern(choice[cls]);
-    if (!fused) {
-      nodes.push_back(choice[cls]);
-      continue;
-    }
-    // Inner nodes first, in the order of execution.
-    nodes.insert(nodes.end(), fused->nodes.rbegin(), fused->nodes.rend());
-  }
-  return nodes;
-}
-
 } // namespace tg

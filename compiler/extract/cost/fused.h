@@ -27,9 +27,6 @@ struct FusedProblem {
   const FusedPattern* pattern(NodeIx node) const {
     return node.index < original_nodes ? nullptr : &patterns[node.index - original_nodes];
   }
-  /// Returns the original nodes that a choice executes: chosen ones, and those inside
-  /// chosen patterns.
-  std::vector<NodeIx> executed(const Choice& choice) const;
 };
 
 /// Returns the reason why a pattern is invalid; empty if it is sound.
