@@ -266,9 +266,10 @@ Rewritten rewrite(const Graph& graph, llvm::ArrayRef<Rule> rules) {
   return result;
 }
 
-std::vector<RuleMatchIn> closed_matches(const Graph& graph, llvm::ArrayRef<Rule> rules) {
+std::vector<RuleMatchIn> closed_matches(const Graph& graph, llvm::ArrayRef<Rule> rules,
+                                        bool either_order) {
   std::vector<RuleMatchIn> found;
-  ClosedMatches(graph, rules, /*either_order=*/false)
+  ClosedMatches(graph, rules, either_order)
       .each([&](const Rule& rule, const TermMatch& match, NodeId root) {
         NodeBinding binding = match.binding();
         found.push_back({root, static_cast<RuleId>(&rule - rules.begin()), match.covered().vec(),

@@ -32,7 +32,8 @@ struct RuleMatchIn {
 };
 
 /// Returns the matches that rewrite() would try first, with the operands of sums and products only
-/// in the order of the rule's text. No node is covered by two of them.
-std::vector<RuleMatchIn> closed_matches(const Graph& graph, llvm::ArrayRef<Rule> rules);
+/// in the order of the rule's text, unless either order is requested. No node is covered by two.
+std::vector<RuleMatchIn> closed_matches(const Graph& graph, llvm::ArrayRef<Rule> rules,
+                                        bool either_order = false);
 
 } // namespace tg

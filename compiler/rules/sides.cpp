@@ -2,6 +2,8 @@
 
 #include "lang/core/fused_body.h"
 
+#include <cassert>
+
 namespace tg {
 
 namespace {
@@ -38,6 +40,17 @@ NodeId written_out(Graph& graph, const FusedBody& body, llvm::ArrayRef<NodeId> o
     if (!stack.back().valid()) return {};
   }
   return stack.back();
+}
+
+/// Adds a node of a graph to `target` over these operands, a fused_map as its operators.
+NodeId copied_plain(const Graph& graph, NodeId node, llvm::ArrayRef<NodeId> operands,
+                    Graph& target) {
+  llvm::SmallVector<ValueId, 6> attrs(graph.attrs(node).begin(), graph.attrs(node).end());
+  if (graph.node(node).op != OpKind::FusedMap)
+    return target.add(graph.node(node).op, attrs, operands);
+  auto body = parse_fused_body(graph.symbols().value(attrs[0]).text);
+  return body && body->operands <= operands.size() ? written_out(target, *body, operands)
+                                                   : NodeId{};
 }
 
 } // namespace
@@ -83,17 +96,29 @@ NodeId without_fused(Graph& graph, NodeId node, llvm::DenseMap<uint32_t, NodeId>
     if (known.count(next.index)) continue;
     llvm::SmallVector<NodeId, 8> operands;
     for (NodeId operand : graph.operands(next)) operands.push_back(known.lookup(operand.index));
-    llvm::SmallVector<ValueId, 6> attrs(graph.attrs(next).begin(), graph.attrs(next).end());
-    NodeId plain;
-    if (graph.node(next).op != OpKind::FusedMap)
-      plain = graph.add(graph.node(next).op, attrs, operands);
-    else if (auto body = parse_fused_body(graph.symbols().value(attrs[0]).text);
-             body && body->operands <= operands.size())
-      plain = written_out(graph, *body, operands);
+    NodeId plain = copied_plain(graph, next, operands, graph);
     if (!plain.valid()) return {};
     known[next.index] = plain;
   }
   return known.lookup(node.index);
+}
+
+Graph without_fused(const Graph& graph) {
+  Graph result(graph.shared_symbols(), graph.name());
+  std::vector<NodeId> at(graph.size());
+  for (NodeId input : graph.inputs())
+    at[input.index] = result.input(graph.attr(input, 0).text, graph.type(input));
+  std::vector<bool> needed = graph.reachable();
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (!needed[i] || at[i].valid()) continue;
+    llvm::SmallVector<NodeId, 8> operands;
+    for (NodeId operand : graph.operands({i})) operands.push_back(at[operand.index]);
+    at[i] = copied_plain(graph, {i}, operands, result);
+    assert(at[i].valid() && "a graph's own fused_map has a body");
+  }
+  for (const GraphOutput& output : graph.outputs())
+    result.add_output(output.name, at[output.node.index]);
+  return result;
 }
 
 } // namespace tg

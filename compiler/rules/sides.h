@@ -46,4 +46,7 @@ NodeId build_side(Graph& graph, const Rule& rule, TermId root, const NodeBinding
 /// unchanged. `known`, by node, may be kept.
 NodeId without_fused(Graph& graph, NodeId node, llvm::DenseMap<uint32_t, NodeId>& known);
 
+/// Returns the graph with every fused_map expanded to its operators.
+Graph without_fused(const Graph& graph);
+
 } // namespace tg

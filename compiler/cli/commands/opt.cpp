@@ -3,6 +3,7 @@
 #include "compiler/api/files/weights.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
+#include "compiler/import/text/composites.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/report/report_json.h"
 #include "lang/core/diagnostics/escape.h"
@@ -139,6 +140,32 @@ Result<void> write_model(Session& session, const LoadedModel& source, const Grap
   return write_text_file(session, o.out_file, to_text(folded));
 }
 
+size_t count_of(llvm::ArrayRef<RuleCount> counts, llvm::StringRef name) {
+  const auto* row = llvm::find_if(counts, [&](const RuleCount& c) { return c.rule == name; });
+  return row == counts.end() ? 0 : row->count;
+}
+
+/// Prints the composite operators of source and result, and what only looks like one.
+void print_composites(llvm::raw_ostream& out, const Graph& source, const Graph& result,
+                      bool color) {
+  Composites before = composites_of(source), after = composites_of(result);
+  std::vector<RuleCount> all = before.found;
+  add_counts(all, after.found);
+  llvm::sort(all, [](auto& a, auto& b) { return a.rule < b.rule; });
+  Table counts({{"composite"}, {"source", Align::Right}, {"result", Align::Right}});
+  for (const RuleCount& row : all)
+    counts.add({row.rule, count_text(count_of(before.found, row.rule)),
+                count_text(count_of(after.found, row.rule))});
+  Table near({{"looks like"}, {"but"}, {"places", Align::Right}});
+  for (const NearComposite& row : after.near)
+    near.add({row.composite, row.reason, count_text(row.count)});
+  for (Table* table : {&counts, &near}) {
+    if (table->empty()) continue;
+    out << "\n";
+    table->print(out, color, 2);
+  }
+}
+
 } // namespace
 
 int run_opt(Session& session) {
@@ -156,8 +183,9 @@ int run_opt(Session& session) {
   if (o.json) {
     session.out << report_json(result.report, o.priors) << "\n";
   } else if (!o.quiet) {
-    print_report(model_to_stdout ? session.err : session.out, result.report, session.color,
-                 o.verbose);
+    llvm::raw_ostream& out = model_to_stdout ? session.err : session.out;
+    print_report(out, result.report, session.color, o.verbose);
+    if (o.verbose) print_composites(out, optimized->source.graph, result.graph, session.color);
   }
   return optimized->best.verified == Verified::Undecided ? kNotDecided : 0;
 }

@@ -248,8 +248,8 @@ bool is_library_call(const Graph& graph, NodeId root, const Bound& bound) {
   return !bound.value("scores") || is_shared_attention(graph, bound);
 }
 
-/// Returns the places at which the graph contains the body of a library function; they share no
-/// node. Unnamed operands of calls are named after the function's parameters.
+} // namespace
+
 std::vector<GraphCall> library_calls(const Graph& graph,
                                      llvm::DenseMap<uint32_t, std::string>& names) {
   SourceManager sources;
@@ -277,6 +277,8 @@ std::vector<GraphCall> library_calls(const Graph& graph,
   }
   return calls;
 }
+
+namespace {
 
 /// Returns true if the text has no calls: it writes the graph operator by operator.
 bool is_plain(llvm::StringRef text, const TextOptions& options) {

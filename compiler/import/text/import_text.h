@@ -4,7 +4,7 @@
 // plainer text is written.
 #pragma once
 
-#include "compiler/ir/graph.h"
+#include "compiler/ir/repeats.h"
 #include "lang/check/modules.h"
 
 namespace tg {
@@ -13,5 +13,10 @@ namespace tg {
 /// `library` has the functions that are called (stdlib/) and the rules that find them.
 std::string import_text(const Graph& graph, const llvm::DenseMap<uint32_t, std::string>& of_file,
                         const ModuleLoader& library);
+
+/// Returns the places at which the graph contains the body of a library function; they share no
+/// node. Unnamed operands of calls are named after the function's parameters.
+std::vector<GraphCall> library_calls(const Graph& graph,
+                                     llvm::DenseMap<uint32_t, std::string>& names);
 
 } // namespace tg
