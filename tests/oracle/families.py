@@ -247,7 +247,12 @@ def network(name):
     import torch
     torch.manual_seed(1)
     module, inputs = FAMILIES[name](name)
-    named = FAMILIES[name] not in (from_timm, from_torchvision)
+    return flat(module, inputs, FAMILIES[name] not in (from_timm, from_torchvision))
+
+
+def flat(module, inputs, named=True):
+    """A module that takes and gives tensors alone; the inner one is called with inputs by name or by position."""
+    import torch
 
     class Flat(torch.nn.Module):
         def __init__(self):
@@ -258,10 +263,10 @@ def network(name):
             found = self.module(**dict(zip(inputs, values))) if named else self.module(*values)
             return tuple(tensors(found))
 
-    flat = Flat().eval()
+    network = Flat().eval()
     with torch.no_grad():
-        for parameter in flat.parameters():  # so that scales and shifts are not neutral
+        for parameter in network.parameters():  # so that scales and shifts are not neutral
             if parameter.dim() == 1 or not parameter.any():
                 parameter.add_(torch.randn_like(parameter) * 0.05)
-        count = len(flat(*inputs.values()))
-    return networks.Network(flat, inputs, [f"y{i}" for i in range(count)])
+        count = len(network(*inputs.values()))
+    return networks.Network(network, inputs, [f"y{i}" for i in range(count)])

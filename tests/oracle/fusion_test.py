@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+"""Composite operators in files, however they are spelled: `tg opt` has to recover each, without a false one.
+
+    spelled   graphs of one composite in operators of ONNX, as exporters, libraries and people write them, and pieces
+              that only look like one; the outputs are compared with ONNX Runtime's
+    files     networks that the installed exporters write (spellings.py); needs PyTorch. A piece that is not recovered
+              is printed as a graph small enough to become a rule
+
+    tests/oracle/fusion_test.py [--tg build/tg] [--all] [NAME...]
+
+NAMEs select spellings, families or forms; --all tries all forms of all families (half an hour).
+"""
+import argparse
+import importlib.util
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from export_test import ROOT  # skips this test too where packages are missing
+
+import numpy as np
+import onnx
+
+sys.path.insert(0, str(ROOT / "bench"))
+import fusion  # noqa: E402
+import spellings  # noqa: E402
+
+#: The forms that are tried by default: the files that most people have.
+FORMS = ["script17-sdpa", "dynamo18-eager", "dynamo18-sdpa", "dynamo23-sdpa", "dynamo18-eager+casts"]
+
+# --- graphs in operators of ONNX ------------------------------------------------------------------
+
+
+class Graph:
+    """A graph of ONNX that is built by calls of its operators: `g.Add(x, 1.0)`."""
+
+    def __init__(self, half=False):
+        self.nodes, self.tensors, self.inputs = [], [], {}
+        self.dtype = np.float16 if half else np.float32
+
+    def input(self, name, *shape):
+        self.inputs[name] = shape
+        return name
+
+    def weight(self, values, dtype=None):
+        name = f"w{len(self.tensors)}"
+        self.tensors.append(onnx.numpy_helper.from_array(np.asarray(values, dtype or self.dtype), name))
+        return name
+
+    def __getattr__(self, op):
+        def call(*operands, **attributes):
+            names = [value if isinstance(value, str) else self.weight(value) for value in operands]
+            out = f"v{len(self.nodes)}"
+            self.nodes.append(onnx.helper.make_node(op, names, [out], **attributes))
+            return out
+        return call
+
+    def ints(self, *values):
+        return self.weight(values, np.int64)
+
+    def mean(self, x, axis=-1):
+        return self.ReduceMean(x, self.ints(axis), keepdims=1)
+
+    def save(self, output, path):
+        kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
+        info = onnx.helper.make_tensor_value_info
+        graph = onnx.helper.make_graph(self.nodes, "spelled", [info(n, kind, s) for n, s in self.inputs.items()],
+                                       [onnx.ValueInfoProto(name=output)], self.tensors)
+        graph.output[0].type.tensor_type.elem_type = kind
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9)
+        onnx.save(onnx.shape_inference.infer_shapes(model), path)
+
+
+SCALE, SHIFT = np.linspace(0.5, 1.5, 32), np.linspace(-1, 1, 32)
+ROOT_2, ROOT_2_PI = 2 ** 0.5, (2 / np.pi) ** 0.5
+
+
+def deviation(g, x):
+    d = g.Sub(x, g.mean(x))
+    return d, g.mean(g.Mul(d, d))
+
+
+def row(g):
+    return g.input("x", 4, 64, 32)
+
+
+def gelu_erf(g, order):
+    x = row(g)
+    erf = g.Add(g.Erf(g.Div(x, ROOT_2)), 1.0)
+    return {"halved last": lambda: g.Mul(g.Mul(x, erf), 0.5), "halved first": lambda: g.Mul(g.Mul(x, 0.5), erf),
+            "halved erf": lambda: g.Mul(x, g.Mul(0.5, erf)), "halved product": lambda: g.Mul(0.5, g.Mul(x, erf)),
+            "by complement": lambda: g.Mul(g.Mul(0.5, x), g.Sub(1.0, g.Erf(g.Mul(g.Neg(x), 0.5 ** 0.5))))}[order]()
+
+
+def gelu_tanh(g, order):
+    x = row(g)
+    cube = {"pow": lambda: g.Pow(x, 3.0), "product": lambda: g.Mul(x, g.Mul(x, x)), "factored": lambda: None}[order]()
+    if cube is None:
+        inner = g.Mul(g.Mul(x, ROOT_2_PI), g.Add(g.Mul(g.Mul(x, 0.044715), x), 1.0))
+    else:
+        inner = g.Mul(g.Add(x, g.Mul(cube, 0.044715)), ROOT_2_PI)
+    return g.Mul(g.Mul(x, 0.5), g.Add(g.Tanh(inner), 1.0))
+
+
+def silu(g, order):
+    x = row(g)
+    return g.Div(x, g.Add(g.Exp(g.Neg(x)), 1.0)) if order == "quotient" else g.Mul(g.Sigmoid(x), x)
+
+
+def hardswish(g, order):
+    x = row(g)
+    six = g.Clip(g.Add(x, 3.0), 0.0, 6.0)
+    return {"divided": lambda: g.Mul(x, g.Div(six, 6.0)), "divided last": lambda: g.Div(g.Mul(x, six), 6.0),
+            "hard sigmoid": lambda: g.Mul(x, g.HardSigmoid(x, alpha=1 / 6, beta=0.5))}[order]()
+
+
+def layer_norm(g, order):
+    x = row(g)
+    d, variance = deviation(g, x)
+    root = g.Sqrt(g.Add(variance, 1e-5))
+    if order == "quotient":
+        return g.Add(g.Mul(g.Div(d, root), SCALE), SHIFT)
+    if order == "power":
+        return g.Add(g.Mul(g.Div(d, g.Pow(g.Add(variance, 1e-5), 0.5)), SCALE), SHIFT)
+    if order == "without shift":
+        return g.Mul(g.Div(d, root), SCALE)
+    if order == "without affine":
+        return g.Div(d, root)
+    if order == "scaled first":
+        return g.Add(g.Mul(d, g.Mul(g.Reciprocal(root), SCALE)), SHIFT)
+    factor = g.Mul(g.Reciprocal(root), SCALE)  # TensorFlow
+    return g.Add(g.Mul(x, factor), g.Sub(SHIFT, g.Mul(g.mean(x), factor)))
+
+
+def rms_norm(g, order):
+    x = row(g)
+    squares = g.Add(g.mean(g.Pow(x, 2.0) if order == "power" else g.Mul(x, x)), 1e-6)
+    if order == "quotient":
+        return g.Mul(g.Div(x, g.Sqrt(squares)), SCALE)
+    if order == "power":
+        return g.Mul(SCALE, g.Mul(x, g.Pow(squares, -0.5)))
+    if order == "scaled first":
+        return g.Mul(x, g.Mul(g.Reciprocal(g.Sqrt(squares)), SCALE))
+    return g.Mul(g.Mul(x, g.Reciprocal(g.Sqrt(squares))), SCALE)
+
+
+def attention(g, order):
+    heads, keys = (2, 4, 64, 32), (2, 4, 32, 64)
+    if order == "heads in the batch":
+        q, k, v = g.input("q", 8, 64, 32), g.input("k", 8, 32, 64), g.input("v", 8, 64, 32)
+        scores = g.Reshape(g.MatMul(q, k), g.ints(2, 4, 64, 64))
+        fit = g.Softmax(g.Add(scores, np.triu(np.full((64, 64), -1e4), 1)), axis=-1)
+        return g.MatMul(g.Reshape(fit, g.ints(8, 64, 64)), v)
+    q, k, v = g.input("q", *heads), g.input("k", *keys), g.input("v", *heads)
+    mask, scores = np.triu(np.full((64, 64), -1e4), 1), g.MatMul(q, k)
+    if order == "half of the scale at each side":
+        return g.MatMul(g.Softmax(g.MatMul(g.Mul(q, 0.42), g.Mul(k, 0.42)), axis=-1), v)
+    if order == "divided scores":
+        return g.MatMul(g.Softmax(g.Add(g.Div(scores, 5.656), mask), axis=-1), v)
+    if order == "zeros for NaN":
+        fit = g.Softmax(g.Add(scores, np.triu(np.full((64, 64), -np.inf), 1)), axis=-1)
+        return g.MatMul(g.Where(g.IsNaN(fit), 0.0, fit), v)
+    if order == "zeros for NaN without a mask":
+        fit = g.Softmax(scores, axis=-1)
+        return g.MatMul(g.Where(g.IsNaN(fit), 0.0, fit), v)
+    if order == "selected":
+        seen = g.weight(np.tri(64) > 0, bool)
+        return g.MatMul(g.Softmax(g.Where(seen, scores, -1e9), axis=-1), v)
+    if order == "selected with a bias":
+        seen = g.weight(np.tri(64) > 0, bool)
+        bias = g.input("bias", 1, 4, 64, 64)
+        return g.MatMul(g.Softmax(g.Where(seen, g.Add(scores, bias), -1e9), axis=-1), v)
+    return g.MatMul(g.Softmax(scores, axis=-1), v)
+
+
+def between_casts(g, order):
+    """In f16, with casts around the operators that converters keep in f32."""
+    x = row(g)
+
+    def wide(value):
+        return g.Cast(value, to=onnx.TensorProto.FLOAT)
+
+    def narrow(value):
+        return g.Cast(value, to=onnx.TensorProto.FLOAT16)
+
+    if order == "gelu":
+        return g.Mul(x, g.Mul(0.5, g.Add(narrow(g.Erf(wide(g.Div(x, ROOT_2)))), 1.0)))
+    if order == "rms_norm":
+        square = narrow(g.Pow(wide(x), g.weight(2.0, np.float32)))
+        mean = narrow(g.mean(wide(square)))
+        return g.Mul(g.Mul(x, g.Reciprocal(g.Sqrt(g.Add(mean, 1e-3)))), SCALE)
+    keys, values = g.input("k", 4, 32, 64), g.input("v", 4, 64, 32)
+    return g.MatMul(narrow(g.Softmax(wide(g.MatMul(x, keys)), axis=-1)), values)
+
+
+def lookalike(g, order):
+    x = row(g)
+    if order == "epsilon outside":
+        d, variance = deviation(g, x)
+        return g.Div(d, g.Add(g.Sqrt(variance), 1e-2))
+    if order == "other erf":
+        return g.Mul(g.Mul(x, 0.5), g.Add(g.Erf(g.Mul(x, 0.7)), 1.0))
+    keys, values = g.input("k", 4, 32, 64), g.input("v", 4, 64, 32)
+    return g.MatMul(g.Add(g.Softmax(g.MatMul(x, keys), axis=-1), np.tri(64)), values)
+
+
+#: {composite: (builder, spellings)}; "" for pieces that are none.
+SPELLED = {
+    "gelu": (gelu_erf, ["halved last", "halved first", "halved erf", "halved product", "by complement"]),
+    "gelu_tanh": (gelu_tanh, ["pow", "product", "factored"]),
+    "silu": (silu, ["product", "quotient"]),
+    "hardswish": (hardswish, ["divided", "divided last", "hard sigmoid"]),
+    "layer_norm": (layer_norm, ["quotient", "power", "without shift", "without affine", "scaled first", "TensorFlow"]),
+    "rms_norm": (rms_norm, ["product", "quotient", "power", "scaled first"]),
+    "attention": (attention, ["plain", "divided scores", "half of the scale at each side", "zeros for NaN",
+                              "zeros for NaN without a mask", "selected", "selected with a bias",
+                              "heads in the batch"]),
+    "between casts": (between_casts, ["gelu", "rms_norm", "attention"]),
+    "": (lookalike, ["epsilon outside", "other erf", "mask after softmax"]),
+}
+
+
+def spelled(options):
+    """Yields (name, problem) of each spelling."""
+    for composite, (build, orders) in SPELLED.items():
+        for order in orders:
+            name = f"{composite or 'no composite'}: {order}"
+            if options.names and not any(part in name for part in options.names):
+                continue
+            with tempfile.TemporaryDirectory() as scratch:
+                folder = Path(scratch)
+                graph = Graph(half=build is between_casts)
+                graph.save(build(graph, order), folder / "m.onnx")
+                yield name, problem_of(options, folder, graph, order if build is between_casts else composite)
+
+
+def problem_of(options, folder, graph, composite):
+    found = fusion.optimise(options, folder / "m.onnx", folder)
+    if found.problem:
+        return found.problem
+    counts = {n: fusion.recovered(found, n) for n in found.counts}
+    counts = {n: count for n, count in counts.items() if count and n != "attention in steps"}
+    if counts not in ({composite: 1}, {} if composite == "" else None, {"softmax": 1} if composite == "" else None):
+        return f"has {counts}" + "".join(f"; {n}: {why}" for n, why, _ in found.near)
+    rng = np.random.default_rng(1)
+    inputs = {n: rng.standard_normal(s).astype(graph.dtype) for n, s in graph.inputs.items()}
+    far = fusion.difference(options, folder / "m.onnx", folder, inputs)
+    return f"the outputs are {far:.2g} times further off than allowed" if far is None or not far <= 1 else ""
+
+
+# --- files of exporters ---------------------------------------------------------------------------
+
+TELLING = re.compile(r"\b(softmax|rsqrt|sqrt|erf|tanh|sigmoid|exp)\b")
+
+
+def small_graphs(text, depth=4):
+    """The statements of a model around each operator that is part of composites, with those that they read."""
+    statements = {}
+    for match in re.finditer(r"^  let (\w+) =((?:.*\n)(?:    .*\n)*)", text, re.M):
+        statements[match[1]] = match[0]
+    for name, statement in statements.items():
+        if not TELLING.search(statement):
+            continue
+        chosen, level = {name}, {name}
+        for _ in range(depth):
+            level = {word for n in level for word in re.findall(r"\w+", statements[n]) if word in statements} - chosen
+            chosen |= level
+        readers = {n for n, s in statements.items() if re.search(rf"\b{name}\b", s)}
+        yield "".join(s for n, s in statements.items() if n in chosen | readers)
+
+
+def files(options):
+    """Yields (name, problem) of each file."""
+    if importlib.util.find_spec("transformers") is None:
+        print("[SKIP] files of exporters: transformers is not installed")
+        return
+    for family in spellings.FAMILIES:
+        for form in spellings.FORMS if options.all else FORMS:
+            name = f"{family}: {form}"
+            if options.names and not any(part in name for part in options.names):
+                continue
+            try:
+                path = spellings.prepare(family, form)
+            except spellings.NotWritten:
+                continue
+            with tempfile.TemporaryDirectory() as scratch:
+                yield name, missed(options, path, Path(scratch), spellings.modules(family))
+
+
+def missed(options, path, folder, expected):
+    found = fusion.optimise(options, path, folder)
+    if found.problem:
+        return found.problem
+    short = [f"{n} {fusion.recovered(found, n)} of {want}" for n, want in expected.items()
+             if fusion.recovered(found, n) != want]
+    if short:
+        pieces = "\n\n".join(small_graphs((folder / "fast.tg").read_text()))
+        return "; ".join(short + [f"{n}: {why}" for n, why, _ in found.near]) + "\n" + pieces
+    far = fusion.difference(options, path, folder, np.load(path.parent / "inputs.npz"))
+    return f"the outputs are {far:.2g} times further off than allowed" if far is not None and not far <= 1 else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tg", default=str(ROOT / "build/tg"))
+    parser.add_argument("--all", action="store_true", help="all forms of all families")
+    parser.add_argument("--time-limit", default=20, type=float, help=argparse.SUPPRESS)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    count = wrong = 0
+    for cases in (spelled, files):
+        for name, problem in cases(options):
+            count, wrong = count + 1, wrong + bool(problem)
+            print(f"{'FAIL' if problem else 'ok  '} {name}{': ' if problem else ''}{problem}", flush=True)
+    print(f"{count} graphs, {wrong} wrong")
+    return 1 if wrong or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
