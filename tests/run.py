@@ -62,7 +62,7 @@ def directives(path):
 REDACTED = [
     (re.compile(r"\bin [0-9.]+ (us|ms|s)\b"), "in #"),
     (re.compile(r"^( +median ).*$", re.M), r"\1#"),
-    (re.compile(r"^( +)[0-9.]+ (ns|us|ms|s) a step.*$", re.M), r"\1# a step"),
+    (re.compile(r"^( +)[0-9.]+ (ns|us|ms|s) per step.*$", re.M), r"\1# per step"),
     (re.compile(r"sum of the steps [0-9.]+ (us|ms|s)\b"), "sum of the steps #"),
     (re.compile(r"\b[0-9.]+ (B|KiB|MiB) peak\b"), "# peak"),
     (re.compile(r"\bwith [0-9,]{2,} rules\b"), "with # rules"),
