@@ -109,12 +109,12 @@ class Games(unittest.TestCase):
     def test_what_is_wrong_is_said(self):
         model = tangram.parse(ROOM)
         for options, kind, text in (({"rewards": "guessed"}, ValueError, "measured or prices"),
-                                    ({"budget": 3}, TypeError, "no option `budget`"),
+                                    ({"budget": 3}, TypeError, "unknown option `budget`"),
                                     ({"rules": ["no_such_rule"]}, tangram.Error, "no_such_rule"),
                                     ({"horizon": 0}, tangram.Error, "horizon"),
-                                    ({"horizon": -1}, ValueError, "horizon is a whole number from 0"),
+                                    ({"horizon": -1}, ValueError, "horizon must be a whole number from 0"),
                                     ({"measure_every": -5}, ValueError, "measure_every"),
-                                    ({"max_candidates": 1.5}, TypeError, "max_candidates is a whole number, not 1.5"),
+                                    ({"max_candidates": 1.5}, TypeError, "max_candidates must be a whole number, not 1.5"),
                                     ({"waiting_reward": float("nan")}, ValueError, "not finite")):
             with self.subTest(options), self.assertRaisesRegex(kind, text):
                 tangram.rl.Environment(model, **{**PRICES, **options})

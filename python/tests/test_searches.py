@@ -25,10 +25,10 @@ class Options(unittest.TestCase):
     def test_names_types_and_words_are_checked(self):
         model = tangram.parse(TWICE)
         for options, kind, text in (
-                ({"time_limt": 3}, TypeError, "no option `time_limt`"),
+                ({"time_limt": 3}, TypeError, "unknown option `time_limt`"),
                 ({"time_limit": "long"}, TypeError, "time_limit must be a number"),
                 ({"numerics": "loose"}, ValueError, "exact|reassociate"),
-                ({"cost": "cheap"}, ValueError, "cost is calibrated"),
+                ({"cost": "cheap"}, ValueError, "cost must be calibrated"),
                 ({"alpha": 0.5}, tangram.Error, "from 1 to"),
                 ({"rules": ["no_such_rule"]}, tangram.Error, "no_such_rule")):
             with self.subTest(options), self.assertRaisesRegex(kind, text.replace("|", r"\|")):
@@ -155,7 +155,7 @@ class Judges(unittest.TestCase):
             return None if model.text.count("@") < 2 else lambda: 1e-3
         report = tangram.parse(PRODUCTS).optimize(judge=judge, **ANALYTIC).report
         self.assertTrue(report.source_returned)
-        self.assertIn("refused", " ".join(report.notes))
+        self.assertIn("rejected", " ".join(report.notes))
 
     def test_what_it_raises_comes_back(self):
         def judge(model):
