@@ -22,7 +22,7 @@ from pathlib import Path
 
 SEARCH_SETUP = ("Graph graph = test::layers(2); std::vector<Rule> rules = test::rules_of(test::kSumRules); "
                 "test::UnitCost costs;")
-TILE_SETUP = ("if (!processor_has(Isa::Avx2)) GTEST_SKIP(); constexpr bool kAtEnd = false; "
+TILE_SETUP = ("if (!processor_has(Isa::Avx2)) GTEST_SKIP() << \"tiles need AVX2\"; constexpr bool kAtEnd = false; "
               "Guarded xs(128 * 768, kAtEnd), ws(768 * 768, kAtEnd), ys(128 * 768, kAtEnd), more(1 << 20, kAtEnd); "
               "std::fill(xs.begin(), xs.end(), 1.0F), std::fill(ws.begin(), ws.end(), 1.0F); "
               "float *x = xs.data, *w = ws.data, *panel = w, *y = ys.data, *scratch = more.data;")
@@ -34,7 +34,7 @@ EXAMPLES = {
     "compiler/rules/rule.h": (["tests/unit/verify/rule_from_text.h"], ""),
     "compiler/search/mcts/mcts.h": (["tests/unit/search/search_fixture.h"], SEARCH_SETUP),
     "compiler/search/portfolio/portfolio.h": (["tests/unit/search/search_fixture.h"], SEARCH_SETUP),
-    "compiler/verify/proof/proof.h": (["tests/unit/verify/rule_from_text.h"], "if (!can_prove()) GTEST_SKIP();"),
+    "compiler/verify/proof/proof.h": (["tests/unit/verify/rule_from_text.h"], 'if (!can_prove()) GTEST_SKIP() << "built without Z3";'),
     "runtime/cpu/tile/product.h": (["tests/unit/tile/guarded.h"], TILE_SETUP),
     "runtime/cpu/tile/register_tile.h": (["tests/unit/tile/guarded.h"], TILE_SETUP),
     "runtime/plan.h": (["compiler/emit/plan_from_graph.h"], ""),

@@ -61,7 +61,7 @@ rule join(x, a, b) {
 }
 )";
 
-/// Of three products, the first iteration merges any two, and the second merges the result
+/// With three products, the first iteration merges any two, and the second merges the result
 /// with the third.
 TEST(Portfolio, GoesOnWithRulesOfSeveralPatternsWhereSaturationEnds) {
   Graph graph = test::shared_products(3);
