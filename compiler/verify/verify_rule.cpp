@@ -29,8 +29,9 @@ constexpr size_t kCrossed = 3;           // instances with crossed comparisons
 constexpr size_t kDrawsEach = 12;        // for one instance with a well-typed right side
 constexpr size_t kPicked = 8;            // draws of which one is compared
 constexpr size_t kPickAttempts = 200;
-constexpr size_t kFruitless = 30; // failed draws in a row that end a combination
-constexpr size_t kHopeless = 3;   // the same for one of many combinations without an instance yet
+constexpr size_t kFruitless = 30;                // failed draws in a row that end a combination
+constexpr size_t kAllFruitless = 2 * kFruitless; // the same for all its failed draws
+constexpr size_t kHopeless = 3; // the same for one of many combinations without an instance yet
 
 using Forced = RuleSampler::Forced;
 
@@ -165,16 +166,18 @@ private:
   /// Draws instances of all combinations of enumerated attributes, up to `cases` cases.
   void draw_all(llvm::ArrayRef<Forced> all, size_t cases, std::vector<size_t>& failed,
                 std::vector<size_t>& found) {
+    std::vector<size_t> all_failed(all.size());
     for (size_t round = 0; verdict_.cases < cases; ++round) {
       bool open = false;
       for (size_t i = 0; i < all.size(); ++i) {
         // The first rounds cover every combination, regardless of the count.
         bool enough = verdict_.cases >= cases && (round > 0 || found[i] > 0);
         size_t patience = found[i] > 0 ? kFruitless : std::max(kFruitless / all.size(), kHopeless);
-        if (enough || failed[i] >= patience) continue;
+        if (enough || failed[i] >= patience || all_failed[i] >= kAllFruitless) continue;
         bool drawn = draw(all[i], round == 0 && !drawn_ ? kFirstAttempts : kAttempts);
         found[i] += drawn;
         failed[i] = drawn ? 0 : failed[i] + 1;
+        all_failed[i] += !drawn;
         if (!drawn && !drawn_) failed[i] = patience; // not even the left side has an instance
         if (over()) return;
         open |= failed[i] < patience;
@@ -447,7 +450,7 @@ private:
 };
 
 /// Version of the checks and proofs; incremented by hand when they change.
-constexpr llvm::StringLiteral kVersion = "13";
+constexpr llvm::StringLiteral kVersion = "14";
 
 void add_table(Fingerprint& print) {
   print.add(kVersion);
