@@ -116,7 +116,7 @@ class Kinds(Files):
             ran = tg("opt", self.model, "--rules", rules.name, "--trust-rules", env={"PWD": str(self.folder)})
             self.assertEqual(ran.returncode, 1)
 
-    def test_what_is_meant_by_name(self):
+    def test_archives_require_the_name_of_an_array(self):
         zipped = self.folder / "x.npz"
         with zipfile.ZipFile(zipped, "w") as archive:
             archive.writestr("x.npy", NPY)
@@ -129,7 +129,7 @@ class Reading(Files):
         for command in self.every_reader("/dev/zero"):
             self.fails(("exceeds the limit of",), *command)
 
-    def test_what_is_no_file(self):
+    def test_paths_that_are_not_files(self):
         loop = self.folder / "loop"
         loop.symlink_to(loop)
         folder = self.folder / "folder"
@@ -331,7 +331,7 @@ class CostDatabase(Files):
             self.assertEqual(ran.returncode, 0, ran.stderr)
             self.assertIn(b"not a number", ran.stdout + ran.stderr, price)
 
-    def test_what_is_no_database(self):
+    def test_paths_that_are_not_databases(self):
         for path in ("/dev/zero", "/dev/null", self.folder, "/proc/self/mem"):
             ran = tg("opt", self.model, "--cost", "measured:cpu", "--cost-db", path, "--finalists",
                      "0", "--threads", "1")

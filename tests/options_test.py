@@ -121,7 +121,7 @@ class Parser(unittest.TestCase):
                 with self.subTest(command=command["name"], option=flag):
                     self.assertIn(f"does not take `{flag}`", self.refused(command, flag))
 
-    def test_what_a_strategy_would_not_look_at(self):
+    def test_options_of_another_strategy_are_refused(self):
         strategies = next(row["words"] for row in ROWS["options"] if row["name"] == "--search")
         opt = next(command for command in ROWS["commands"] if command["name"] == "opt")
         for row in options_of("opt"):

@@ -102,7 +102,7 @@ class Resume(unittest.TestCase):
             self.file.write_text(json.dumps({first["setting"]: cells}))
             self.assertRegex(self.refused(), "E0510.*" + why)
 
-    def test_what_cannot_be_read_is_refused(self):
+    def test_unreadable_files_are_refused(self):
         self.file.mkdir()
         self.assertRegex(self.refused(), "E050[12].*irectory")
         self.file.rmdir()
@@ -166,7 +166,7 @@ class Resume(unittest.TestCase):
         self.assertEqual(names(anew["cells"]), ALL, "in place of the capped")
         self.assertFalse(any(c["capped"] for c in anew["cells"]))
 
-    def test_what_no_limit_ended_holds_under_any(self):
+    def test_cells_that_no_limit_ended_are_valid_under_any_limit(self):
         first = self.fill()
         self.assertEqual(self.fill("--time-limit", "0")["cells"], first["cells"])
         self.assertEqual(self.fill("--time-limit", "9000")["cells_computed"], 0)

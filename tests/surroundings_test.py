@@ -145,7 +145,7 @@ class Surroundings(unittest.TestCase):
                     self.assertEqual(ran.returncode, usual, f"{line} after {before}: {ran.stderr.decode()[-1000:]}")
                     os.makedirs(gone, exist_ok=True)
 
-    def test_what_is_in_the_place_of_a_cache_is_left_alone(self):
+    def test_other_files_at_the_path_of_a_cache_are_left_alone(self):
         makers = {"a pipe": os.mkfifo, "a folder": os.mkdir, "a device": lambda path: os.symlink("/dev/zero", path),
                   "a circle": lambda path: os.symlink(path, path)}
         lines = [line for name in ("opt", "run", "rules verify", "explain") for line in self.commands[name]]

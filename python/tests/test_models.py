@@ -115,7 +115,7 @@ class Comparing(unittest.TestCase):
 
 
 class Showing(unittest.TestCase):
-    def test_what_differs_is_marked(self):
+    def test_differences_are_marked(self):
         a, b = tangram.parse(TWICE), tangram.parse(TWICE.replace("relu(relu(x))", "tanh(x)"))
         self.assertNotIn("changed", a.svg())
         self.assertIn('class="node changed"', a.svg(b))

@@ -60,7 +60,7 @@ class Games(unittest.TestCase):
         self.assertEqual(seen[0].step, 1)
         self.assertAlmostEqual(seen[0].source_us, 5)
 
-    def test_what_they_raise_comes_back(self):
+    def test_exceptions_are_passed_on(self):
         def fail(_):
             raise KeyError("lost")
         with self.assertRaises(KeyError):
@@ -106,7 +106,7 @@ class Games(unittest.TestCase):
             with self.assertRaisesRegex(tangram.Error, "reset"):
                 ask(0)
 
-    def test_what_is_wrong_is_said(self):
+    def test_invalid_options_are_refused(self):
         model = tangram.parse(ROOM)
         for options, kind, text in (({"rewards": "guessed"}, ValueError, "measured or prices"),
                                     ({"budget": 3}, TypeError, "unknown option `budget`"),

@@ -22,7 +22,7 @@ class Rules(unittest.TestCase):
         self.assertEqual((bad.rule, bad.status, bad.line), ("bad", "unread", 1))
         self.assertIn("nosuch", bad.why)
 
-    def test_what_is_no_rule_has_a_place(self):
+    def test_syntax_errors_have_a_line(self):
         with self.assertRaises(tangram.Error) as caught:
             tangram.rules.verify("rule broken(x) { relu( => x }")
         self.assertEqual(caught.exception.line, 1)

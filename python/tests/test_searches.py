@@ -77,7 +77,7 @@ class Progress(unittest.TestCase):
         self.assertTrue(seen)
         self.assertGreater(seen[-1].source_us, 0)
 
-    def test_what_it_raises_comes_back(self):
+    def test_exceptions_are_passed_on(self):
         def fail(_):
             raise RuntimeError("not today")
 
@@ -93,7 +93,7 @@ class Judges(unittest.TestCase):
             return lambda: seconds(model)
         return tangram.parse(PRODUCTS).optimize(judge=judge, **ANALYTIC)
 
-    def test_what_is_faster_there_wins(self):
+    def test_a_faster_graph_is_returned(self):
         fast, report = self.judged(lambda model: 1e-3 * (model.text.count("@") + 1))
         self.assertLess(fast.text.count("@"), 2)
         self.assertFalse(report.source_returned)
@@ -118,7 +118,7 @@ class Judges(unittest.TestCase):
                 self.assertAlmostEqual(before / after, report.speedup, delta=0.01)
                 self.assertIn(f"{report.speedup:.2f}x", dict(report.lines())["speedup"])
 
-    def test_what_is_slower_there_does_not(self):
+    def test_a_slower_graph_is_not_returned(self):
         fast, report = self.judged(lambda model: 1e-3 / (model.text.count("@") + 1))
         self.assertEqual(fast.text.count("@"), 2)
         self.assertTrue(report.source_returned)
@@ -147,7 +147,7 @@ class Judges(unittest.TestCase):
                     self.assertEqual((report.speedup, report.cost_after_us), (1, report.cost_before_us))
                     self.assertEqual((report.rules_applied, report.steps, trace["steps"]), ({}, [], []))
 
-    def test_what_is_no_faster_does_not(self):
+    def test_an_equally_fast_graph_is_not_returned(self):
         self.assertTrue(self.judged(lambda model: 1e-3).report.source_returned)
 
     def test_a_graph_that_is_refused(self):
@@ -157,7 +157,7 @@ class Judges(unittest.TestCase):
         self.assertTrue(report.source_returned)
         self.assertIn("rejected", " ".join(report.notes))
 
-    def test_what_it_raises_comes_back(self):
+    def test_exceptions_are_passed_on(self):
         def judge(model):
             raise KeyError("lost")
         with self.assertRaises(KeyError):

@@ -24,7 +24,7 @@ class Statistics(unittest.TestCase):
             wrong += _timing.summary(list(a), list(b)).decided
         self.assertLess(wrong, 22)  # 5% of 200, and some more for chance
 
-    def test_of_many_pairs_too(self):
+    def test_the_interval_of_many_pairs(self):
         found = _timing.summary([2.0] * 3000, [1.0] * 3000)
         self.assertEqual((found.low, found.high), (2, 2))
 

@@ -148,7 +148,7 @@ class Buckets(unittest.TestCase):
         made = self.rows(function, [torch.randn(rows, 4) for rows in (5, 6)])
         self.assertEqual(len(made), 1)
 
-    def test_what_keeps_rows_apart_is_rounded_up(self):
+    def test_functions_of_single_rows_are_rounded_up(self):
         for name, function in KEEPS.items():
             with self.subTest(name):
                 self.setUp()
@@ -168,7 +168,7 @@ class Buckets(unittest.TestCase):
                                                atol=1e-4, rtol=1e-4)
                 self.assertLessEqual(sum(made.parts for made in tangram.torch.report()), 3)
 
-    def test_what_mixes_rows_is_specialised(self):
+    def test_functions_that_mix_rows_are_specialised(self):
         for name, function in MIXES.items():
             with self.subTest(name):
                 self.setUp()

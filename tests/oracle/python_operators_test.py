@@ -148,13 +148,13 @@ class Operators(unittest.TestCase):
                 for made in self.compiled(expression):
                     self.assertEqual(made.kept, {})
 
-    def test_what_stays(self):
+    def test_kept_operators(self):
         for group, expression in expressions(KEPT):
             with self.subTest(group, expression=expression):
                 kept = [name for made in self.compiled(expression) for name in made.kept]
                 self.assertTrue(any(group in name for name in kept), kept)
 
-    def test_what_is_written(self):
+    def test_written_operators(self):
         image = tensors()["image"]
         for operator, expression in expressions(WRITTEN):
             with self.subTest(operator, expression=expression), torch.no_grad():

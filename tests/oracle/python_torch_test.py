@@ -157,7 +157,7 @@ class Backend(unittest.TestCase):
             with self.subTest(options), torch.no_grad(), self.assertRaisesRegex(Exception, min(options)):
                 torch.compile(module, backend="tangram", options=options)(x)
 
-    def test_what_is_not_supported_stays_with_pytorch(self):
+    def test_unsupported_operators_stay_with_pytorch(self):
         def fn(x):
             return torch.relu(torch.lgamma(torch.relu(x) + 1)) + 1
 

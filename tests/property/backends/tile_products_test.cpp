@@ -85,7 +85,7 @@ TEST(TileProducts, AgreeWithTheDefinition) { expect_agreement(random_product, "t
 
 /// Products in bf16, on tiles if the processor multiplies pairs of bf16, otherwise on oneDNN.
 /// All of them, like `ref`, round once after the activation.
-TEST(TileProducts, OfBf16AgreeWithTheDefinition) {
+TEST(TileProducts, AgreeWithTheDefinitionInBf16) {
   constexpr uint64_t kModels = 250;
   size_t ours = 0;
   for (uint64_t seed = 0; seed < kModels; ++seed) {

@@ -191,7 +191,7 @@ TEST(Layouts, AreOfWhatWillRun) {
   EXPECT_EQ(measured.executable().layout_conversions(), 2) << "of what comes and goes";
 }
 
-TEST(AnalyticGroups, OfAttentionWithSharedHeadsAreThoseOfTheBackend) {
+TEST(AnalyticGroups, MatchTheBackendForAttentionWithSharedHeads) {
   AnalyticCost costs(*find_device_profile("h200"), cuda_patterns());
   cuda::AssumedPrices prices = assumed_prices(costs);
   RecordingCompiler compiler;

@@ -147,7 +147,7 @@ private:
 /// The timed kernel is the one that runs. There are two exceptions: a concat,
 /// whose neighbours may write the pieces in place; and a mean over images that no step has
 /// converted to an image layout.
-TEST(KernelChoice, WhatIsTimedAloneIsWhatRuns) {
+TEST(KernelChoice, RunsTheKernelThatWasTimedAlone) {
   const std::set<std::string> known = {"concat: copy:rows, and alone in place",
                                        "concat: in place, and alone copy:rows",
                                        "reduce_mean: reduce rows, and alone reduce columns"};

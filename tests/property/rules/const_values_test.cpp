@@ -186,7 +186,7 @@ TEST(ConstValues, ModelsAndRulesAgree) {
 }
 
 /// Cases on which the two evaluators once disagreed, and similar ones.
-TEST(ConstValues, WhatHasNoValueHasNoneInEither) {
+TEST(ConstValues, AgreeOnExpressionsWithoutAValue) {
   for (const char* text : {"1.0 / 0", "0.0 / 0", "1.0 // 0", "1.0 % 0.0", "0.0 ** -1", "sqrt(-1)",
                            "log(0)", "(-8.0) ** 0.5", "1 / 0", "7 / 2", "2 ** 63", "2 ** -1",
                            "k + 1", "p[3]", "p[0:4]", "true + 1", "p < p"}) {

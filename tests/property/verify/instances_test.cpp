@@ -271,7 +271,7 @@ std::vector<std::string> never_drawn(const Rule& rule, size_t instances, size_t&
   return missing;
 }
 
-TEST(Instances, WhateverARuleAdmitsIsDrawn) {
+TEST(Instances, CoverEveryKindThatARuleAdmits) {
   std::string last;
   size_t kinds = 0, rules = 0;
   for (const Rule& rule : library()) {

@@ -118,7 +118,7 @@ protected:
   size_t inputs_ = 0, compared_ = 0;
 };
 
-TEST_F(Products, OfMatrices) {
+TEST_F(Products, AgreeForMatrices) {
   while (compared_ < 60) {
     int64_t m = between(1, 20), k = between(1, 60), n = between(1, 140);
     Shape batch;
@@ -133,7 +133,7 @@ TEST_F(Products, OfMatrices) {
   }
 }
 
-TEST_F(Products, OfWindows) {
+TEST_F(Products, AgreeForWindows) {
   while (compared_ < 80) {
     int64_t groups = chance() ? 1 : between(2, 3), inputs = between(1, 6);
     int64_t outputs = groups * between(1, 9);
@@ -147,7 +147,7 @@ TEST_F(Products, OfWindows) {
   }
 }
 
-TEST_F(Products, OfTiles) {
+TEST_F(Products, AgreeForTiles) {
   while (compared_ < 30) {
     int64_t groups = chance() ? 1 : 2, inputs = between(1, 30), outputs = groups * between(1, 9);
     NodeId x = input({between(1, 2), groups * inputs, between(3, 30), between(3, 30)});

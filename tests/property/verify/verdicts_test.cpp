@@ -184,7 +184,7 @@ TEST(Verdicts, AmplifiedRoundingHidesNoDifference) {
   EXPECT_TRUE(result->different()) << result->undecided;
 }
 
-TEST(Verdicts, WhatPartsAtNanOrByRoundingIsNotCalledEqual) {
+TEST(Verdicts, AreNotEqualForPairsThatDifferAtNanOrByRounding) {
   hold("x: f32[4], y: f32[4], c: f32[]",
        {
            {"cast(not (x >= y), f32)", "cast(x < y, f32)", kUndecided},
@@ -315,7 +315,7 @@ bool parts_somewhere(const std::string& left, const std::string& right) {
   return trial.run(values).has_value();
 }
 
-TEST(Verdicts, OfRandomPairsAreTrue) {
+TEST(Verdicts, AreCorrectForRandomPairs) {
   size_t equal = 0, different = 0, undecided = 0, parted = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     RandomPair pair(seed);

@@ -55,7 +55,7 @@ TEST_F(CalibratedCostTest, AskingForPricesTimesNothing) {
   EXPECT_EQ(costs->name(), "calibrated:made_up");
 }
 
-TEST_F(CalibratedCostTest, WhatMattersIsTimedAndKept) {
+TEST_F(CalibratedCostTest, TimesAndKeepsPricesThatMatter) {
   OwnedInstance large = read("relu(f32[1048576])"), small = read("relu(f32[16])");
   timer.times["relu(f32[1048576])"] = 777;
   {
@@ -71,7 +71,7 @@ TEST_F(CalibratedCostTest, WhatMattersIsTimedAndKept) {
   EXPECT_EQ(model()->samples(), 1u);
 }
 
-TEST_F(CalibratedCostTest, WhatIsKnownWellEnoughIsNotTimed) {
+TEST_F(CalibratedCostTest, DoesNotTimeOperatorsWithPreciseGuesses) {
   auto costs = model();
   std::vector<OwnedInstance> kept;
   for (int64_t n : {4000, 5000, 6000, 7000, 9000, 10000, 11000, 12000})
@@ -97,7 +97,7 @@ TEST_F(CalibratedCostTest, UnsureGuessesArePricedByTheirMean) {
   EXPECT_GT(guess.mean_us(), 1.1 * guess.microseconds);
 }
 
-TEST_F(CalibratedCostTest, WhatCannotBeTimedIsNotChosen) {
+TEST_F(CalibratedCostTest, PricesOperatorsThatCannotBeTimedAsInfinite) {
   OwnedInstance large = read("relu(f32[1048576])");
   timer.refused.insert("relu(f32[1048576])");
   auto costs = model();
@@ -126,7 +126,7 @@ TEST_F(CalibratedCostTest, ASurpriseIsTimedAgainAndTheLesserTimeCounts) {
   EXPECT_NEAR(costs->price(symbols, disturbed.instance()), usual, 1e-6 * usual);
 }
 
-TEST_F(CalibratedCostTest, WhatIsNotSettledIsCountedOnce) {
+TEST_F(CalibratedCostTest, CountsUnsettledPricesOnce) {
   OwnedInstance relu = read("relu(f32[1048576])");
   std::string key = "relu(f32[1048576])";
   timer.first_times[key] = 500;
@@ -170,7 +170,7 @@ TEST_F(CalibratedCostTest, ATimeInPlaceIsThePriceAndIsKept) {
   EXPECT_EQ(again->samples(), 2u) << "in place and alone";
 }
 
-TEST_F(CalibratedCostTest, WhatIsNotSettledInPlaceIsNotKept) {
+TEST_F(CalibratedCostTest, DoesNotKeepUnsettledPlacedTimes) {
   OwnedInstance relu = read("relu(f32[1048576])");
   PlacedTime placed{relu.instance(), 900};
   for (TimeTrust trust : {TimeTrust::Passing, TimeTrust::Unconfirmed}) {
@@ -206,7 +206,7 @@ TEST_F(CalibratedCostTest, ResultOfTwoSearchesIsKeptUnderLightLoad) {
 
 /// A program that computes all the time disturbs the next run, too. The model's own
 /// numbers recur as well. So repetition does not confirm such a time.
-TEST_F(CalibratedCostTest, WhatPassesIsNeverKeptHoweverOftenItComes) {
+TEST_F(CalibratedCostTest, NeverKeepsPassingTimes) {
   OwnedInstance relu = read("relu(f32[1048576])");
   PlacedTime slow{relu.instance(), 2000};
   for (int i = 0; i < 3; ++i) model()->learn_placed(symbols, slow, TimeTrust::Passing);
@@ -365,7 +365,7 @@ TEST_F(SettledSearch, ARunnerThatCannotTimeLeavesItToOperatorsAlone) {
   EXPECT_GT(timer.timed, 0u);
 }
 
-TEST_F(SettledSearch, WhatIsKnownInPlaceNeedNotBeLoadedAgain) {
+TEST_F(SettledSearch, DoesNotLoadGraphsAgainForKnownPlacedTimes) {
   llvm::SmallString<128> folder;
   ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-placed", folder));
   std::string file = (folder + "/costs.db").str();
@@ -452,7 +452,7 @@ TEST_F(SettledSearch, AnEarlierResultNeedNotMeetItsSourceAgainWhereTimeIsOver) {
   EXPECT_EQ(runner.kept.size(), 1u);
 }
 
-TEST_F(SettledSearch, WhatTookLongToJudgeIsTheAnswerAtOnce) {
+TEST_F(SettledSearch, ReturnsAKnownResultThatTookLongToJudge) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
   RecallingRunner runner;
   Optimized found = optimised(&runner);
@@ -472,7 +472,7 @@ TEST_F(SettledSearch, WhatTookLongToJudgeIsTheAnswerAtOnce) {
 }
 
 /// The result may be slower on an idle machine.
-TEST_F(SettledSearch, WhatWonBesideAProgramThatComputesIsTheAnswerButNotKept) {
+TEST_F(SettledSearch, ReturnsButDoesNotKeepResultsFromABusyMachine) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
   RecallingRunner runner;
   runner.disturbance = Disturbance::Heavy;

@@ -168,7 +168,7 @@ TEST(Environment, NumbersAreFinite) {
   for (float trait : numbers.traits) EXPECT_LE(std::abs(trait), 16.0F);
 }
 
-TEST(Environment, WhatIsWrongIsAnError) {
+TEST(Environment, ReportsInvalidOptionsAndCalls) {
   EnvironmentOptions options = by_prices();
   options.search.rules = {"no_such_rule"};
   EXPECT_FALSE(Environment::make(model_of(), options));
@@ -206,7 +206,7 @@ TEST(Environment, AStepThatFailsLeavesAStateThatCanBeLookedAt) {
   EXPECT_FALSE(game.step(0)) << "the episode is over";
 }
 
-TEST(Environment, WhereTheFirstResetFailsThereIsNoState) {
+TEST(Environment, HasNoStateAfterAFailedFirstReset) {
   EnvironmentOptions options = by_prices();
   options.time_us = [](const Model&) { return -1.0; };
   Environment game = environment(options);

@@ -143,7 +143,7 @@ TEST_F(Finalists, AsManyAsAskedForAreMeasured) {
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2}));
 }
 
-TEST_F(Finalists, WhatASecondOpinionChoseIsMeasuredInAnyCase) {
+TEST_F(Finalists, AlwaysMeasureTheChoiceOfTheOtherPrices) {
   runs.times = {{1, 50}, {2, 60}, {3, 55}, {4, 40}};
   alternative_costs = "analytic:cpu";
   EXPECT_EQ(choose(2), 4u);
@@ -152,7 +152,7 @@ TEST_F(Finalists, WhatASecondOpinionChoseIsMeasuredInAnyCase) {
                              "prices is faster, by 1.25x");
 }
 
-TEST_F(Finalists, WhereTheSourceIsTheCheapestTheFastestMeetsItOnce) {
+TEST_F(Finalists, SkipTheComparisonIfTheSourceIsTheCheapest) {
   runs.times = {{2, 40}, {6, 50}};
   report.cost_before_us = 100;
   std::vector<Candidate> others;
@@ -191,7 +191,7 @@ TEST_F(Finalists, WhichAreMeasuredIsByPricesOfWhatIsLaunched) {
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2, 3})) << "all of them";
 }
 
-TEST_F(Finalists, WhatDoesNotRunOrDiffersIsNot) {
+TEST_F(Finalists, ExcludeGraphsThatFailOrDiffer) {
   runs.times = {{1, kNever}, {2, 60}, {3, kNever}};
   EXPECT_EQ(choose(8), 2u);
   EXPECT_EQ(fault, "");

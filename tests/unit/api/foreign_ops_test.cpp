@@ -79,7 +79,7 @@ TEST(ForeignOps, CodeOfEveryHintIsAModel) {
 }
 
 /// Code that the text itself quotes is either a word of the language or a model.
-TEST(ForeignOps, WhatTextsQuoteExists) {
+TEST(ForeignOps, QuoteOnlyExistingNames) {
   const std::set<std::string> words = {"for", "let",   "param", "fn",        "and",  "or",
                                        "not", "model", "if",    "extern op", "axis", "0..12"};
   SourceManager sources;

@@ -119,7 +119,7 @@ private:
 };
 
 /// The source is timed first, undisturbed.
-TEST_F(Clock, WhatOthersDisturbedIsTimedAgainAndLonger) {
+TEST_F(Clock, RepeatsDisturbedTimingsWithMoreRuns) {
   constexpr Disturbance kNone = Disturbance::None, kSlight = Disturbance::Slight,
                         kHeavy = Disturbance::Heavy;
   std::vector<size_t> asked;

@@ -48,7 +48,7 @@ TEST_F(LoadedGraphsOfRef, WithinTheMemoryLimit) {
   EXPECT_EQ(loaded, (std::map<std::string, int>{{"source", 1}, {"a", 2}, {"b", 1}}));
 }
 
-TEST_F(LoadedGraphsOfRef, WhatIsInUseStaysThoughItIsNotTheSource) {
+TEST_F(LoadedGraphsOfRef, KeepGraphsInUseLoaded) {
   LoadedGraphs graphs(options(5 * kMiB / 2));
   ASSERT_TRUE(graphs.get(graph("source")).ok());
   auto used = graphs.get(graph("a"));
@@ -61,7 +61,7 @@ TEST_F(LoadedGraphsOfRef, WhatIsInUseStaysThoughItIsNotTheSource) {
 }
 
 /// A graph that exceeds the limit by itself fails, even if all others are unloaded.
-TEST_F(LoadedGraphsOfRef, WhatDoesNotFitFails) {
+TEST_F(LoadedGraphsOfRef, RejectAGraphAboveTheLimit) {
   LoadedGraphs graphs(options(3 * kMiB / 2));
   ASSERT_TRUE(graphs.get(graph("source")).ok());
   Graph large = load("model m(x: f32[8, 1024]) -> (y: f32[8, 1024]) {\n"

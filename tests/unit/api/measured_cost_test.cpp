@@ -61,7 +61,7 @@ private:
   llvm::SmallString<128> folder_;
 };
 
-TEST_F(MeasuredCostTest, WhatWasTimedIsNotTimedAgain) {
+TEST_F(MeasuredCostTest, TimesEachOperatorOnce) {
   double first = 0;
   {
     MeasuredCost costs = model();
@@ -85,7 +85,7 @@ TEST_F(MeasuredCostTest, WhatWasTimedIsNotTimedAgain) {
   EXPECT_EQ(other.timed(), 3u) << "another number of threads is another machine";
 }
 
-TEST_F(MeasuredCostTest, WhatWasTimedWhileOthersComputedIsTimedAgain) {
+TEST_F(MeasuredCostTest, TimesOperatorsAgainThatWereTimedOnABusyMachine) {
   {
     MeasuredCost costs = disturbed_model();
     PriceCache prices(graph.symbols(), costs);
@@ -141,7 +141,7 @@ TEST_F(MeasuredCostTest, ViewsAreNotTimedAndCostNothing) {
   EXPECT_EQ(costs.timed(), 3u) << "the product, tanh and the sum";
 }
 
-TEST_F(MeasuredCostTest, WhatCannotBeTimedHasNoPriceAndIsReported) {
+TEST_F(MeasuredCostTest, ReportsOperatorsThatCannotBeTimed) {
   MeasuredCostOptions options;
   options.cost_db = "/proc/no/such/place.db";
   options.memory_limit_bytes = 1; // nothing fits

@@ -72,7 +72,7 @@ bool has(const Graph& graph, OpKind op) {
   return false;
 }
 
-TEST_F(OnnxExportTest, WhatDependsOnWeightsAloneIsAWeight) {
+TEST_F(OnnxExportTest, FoldsExpressionsOfWeightsIntoWeights) {
   Graph graph = load("model m(x: f32[2, 4]) -> (y: f32[2, 3]) {\n"
                      "  param w: f32[4, 3]\n"
                      "  x @ (w * 2)\n"
@@ -263,7 +263,7 @@ KeptOperators kept_around(const Graph& source) {
   return {{{node}, std::move(fixed), {"a", "b", "kept w"}}, std::move(facts), source};
 }
 
-TEST_F(OnnxExportTest, WhatIsKeptComesBackWithItsWeightsComputed) {
+TEST_F(OnnxExportTest, WritesKeptOperatorsWithComputedWeights) {
   Graph source = load("model m(x: f32[4], b: f32[4]) -> (y: f32[4], a: f32[4]) {\n"
                       "  (relu(b), tanh(x))\n"
                       "}\n");

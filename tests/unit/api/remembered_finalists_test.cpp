@@ -56,7 +56,7 @@ struct Remembered : test::Loading {
   }
 };
 
-TEST_F(Remembered, WhatWasMeasuredOnceIsNotMeasuredAgain) {
+TEST_F(Remembered, DoesNotRepeatAComparison) {
   told.runs = faster();
   EXPECT_FALSE(ask().times.remembered);
   WholeRuns again = ask();
@@ -79,14 +79,14 @@ TEST_F(Remembered, OtherConditionsAreOtherRuns) {
   EXPECT_EQ(told.asked, 4);
 }
 
-TEST_F(Remembered, WhatDecidesNothingIsMeasuredAgain) {
+TEST_F(Remembered, RepeatsAnUndecidedComparisonOnce) {
   told.runs = undecided();
   (void)ask();
   EXPECT_FALSE(ask().times.remembered);
   EXPECT_EQ(told.asked, 2);
 }
 
-TEST_F(Remembered, WhatTwoComparisonsComeToIsKept) {
+TEST_F(Remembered, KeepsAnUndecidedResultAfterTwoComparisons) {
   told.runs = undecided();
   (void)ask();
   (void)ask();
@@ -106,7 +106,7 @@ TEST_F(Remembered, ComparisonsThatDisagreeAreNotKept) {
   EXPECT_TRUE(ask().times.remembered) << "the last two agreed";
 }
 
-TEST_F(Remembered, WhatACompetingProgramSaysIsNotKeptHoweverOften) {
+TEST_F(Remembered, NeverKeepsTimesFromABusyMachine) {
   told.runs = faster();
   told.runs.disturbance = Disturbance::Heavy;
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(ask().times.remembered);
@@ -117,7 +117,7 @@ TEST_F(Remembered, WhatACompetingProgramSaysIsNotKeptHoweverOften) {
   EXPECT_EQ(told.asked, 5);
 }
 
-TEST_F(Remembered, WhatWasCutIsNotKept) {
+TEST_F(Remembered, DoesNotKeepAComparisonThatWasCutShort) {
   told.runs = faster();
   told.runs.times.cut = true;
   (void)ask();
@@ -192,7 +192,7 @@ TEST_F(RememberedResults, AreThoseOfTheSameSourceRulesAndOptions) {
   EXPECT_FALSE(recalled());
 }
 
-TEST_F(RememberedResults, ThatLostBesideOtherWorkAreTriedOnceMore) {
+TEST_F(RememberedResults, TryResultsAgainThatLostOnABusyMachine) {
   auto keep = [&](Disturbance disturbance, bool lost) {
     Optimized found{result, {}};
     found.report.cost_before_us = found.report.cost_after_us = found.report.tried_us = 100;
@@ -214,7 +214,7 @@ TEST_F(RememberedResults, ThatLostBesideOtherWorkAreTriedOnceMore) {
   EXPECT_TRUE(recalled()) << "it won even so";
 }
 
-TEST_F(RememberedResults, ThatAreTheSourceAreSearchedForOnceMore) {
+TEST_F(RememberedResults, SearchOnceMoreBeforeTheSourceIsKept) {
   Optimized nothing{source, {}};
   nothing.report.cost_before_us = nothing.report.cost_after_us = 100;
   nothing.report.judging_s = 2.5;
@@ -228,7 +228,7 @@ TEST_F(RememberedResults, ThatAreTheSourceAreSearchedForOnceMore) {
   EXPECT_EQ(known->times.high, 0) << "nothing was run";
 }
 
-TEST_F(RememberedResults, ThatAreDamagedAreNone) {
+TEST_F(RememberedResults, IgnoreDamagedRows) {
   keep();
   for (llvm::StringRef text : {"", "\n\n", "\n\nmodel m(x: f32[8]) -> (y: f32[8]) { tanh(x) }",
                                "beef\n\nmodel m(x: f32[8]) -> (y: f32[8]) { tanh(x) }"}) {

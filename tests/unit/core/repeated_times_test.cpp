@@ -45,7 +45,7 @@ TEST(Comparison, AClearGainIsSeenThroughDrift) {
   EXPECT_TRUE(compare_times(fast, slow).second_slower());
 }
 
-TEST(Comparison, WhatWasCutDecidesNothing) {
+TEST(Comparison, IsUndecidedIfItWasCutShort) {
   Comparison c = compare_times({2, 2, 2}, {1, 1, 1});
   c.cut = true;
   EXPECT_FALSE(c.second_faster());

@@ -57,7 +57,7 @@ TEST(RoundNumber, BetweenTwoOf16BitsTheNearerAndInTheMiddleTheEven) {
     }
 }
 
-TEST(RoundNumber, OfF32TiesToEvenSubnormalsAndInfinity) {
+TEST(RoundNumber, RoundsF32ToEvenSubnormalsAndInfinity) {
   auto f32 = [](double x) { return round_number(x, DType::F32); };
   EXPECT_EQ(f32(16777217), 16777216);
   EXPECT_EQ(f32(16777219), 16777220);
@@ -70,7 +70,7 @@ TEST(RoundNumber, OfF32TiesToEvenSubnormalsAndInfinity) {
   EXPECT_EQ(f32(-1e300), -kInf);
 }
 
-TEST(RoundNumber, OfOtherDtypesTheNumberItself) {
+TEST(RoundNumber, ReturnsNumbersOfOtherDtypesUnchanged) {
   for (DType dtype : {DType::F64, DType::I32, DType::I64, DType::Bool})
     for (double x : {0.1, 0x1p-1074, 1e300, -kInf}) EXPECT_EQ(round_number(x, dtype), x);
 }

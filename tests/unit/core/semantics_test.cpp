@@ -264,7 +264,7 @@ TEST(Semantics, TransposedConvolutionsAreTheTransposeOfConvolutions) {
   EXPECT_NEAR(a, b, 1e-11);
 }
 
-TEST(Semantics, WhatNoElementReachesIsTheBias) {
+TEST(Semantics, FillsOutputsThatNoElementReachesWithTheBias) {
   Doubles x{{1, 1, 1, 2}, {2, 3}}, w{{1, 2, 1, 1}, {1, -1}}, bias{{2}, {0.5, 0}};
   expect_near(apply(OpKind::ConvTranspose2d,
                     {ints({1, 3}), word("valid"), ints({1, 0}), number(1), number(1)},

@@ -32,7 +32,7 @@ bool holds(DType dtype, long double x) {
   return x == std::floor(x) && x >= -limit && x < limit;
 }
 
-TEST(HoldsAll, WhereItHoldsTheExtremes) {
+TEST(HoldsAll, IsTrueIfTheExtremesFit) {
   for (DType to : kAllDTypes)
     for (DType from : kAllDTypes) {
       bool all = true;

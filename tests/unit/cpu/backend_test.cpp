@@ -397,7 +397,7 @@ TEST(CpuBackend, GlobalPoolingIsNoPlainLoop) {
   }
 }
 
-TEST(CpuBackend, WhatWeightsDecideIsDoneAtLoad) {
+TEST(CpuBackend, ComputesExpressionsOfWeightsAtLoad) {
   Builder b;
   NodeId x = b.input("x", {4, 16});
   NodeId w = b.op(OpKind::Mul, {b.weight("w", {16, 16}), b.weight("s", {16})});
@@ -419,7 +419,7 @@ Comparison between_neighbours(OpKind op, std::vector<Value> attrs) {
 
 // Views are not timed. So an operator that is called a view may not run a kernel or make its
 // neighbours reorder.
-TEST(CpuBackend, WhatIsCalledAViewRunsNothing) {
+TEST(CpuBackend, RunsNoKernelForViews) {
   std::unique_ptr<Backend> cpu = make_cpu_backend();
   size_t reorders = count(between_neighbours(OpKind::None, {}), "reorder");
   std::pair<OpKind, std::vector<Value>> views[] = {
@@ -515,7 +515,7 @@ TEST(CpuBackend, AWeightThatStepsShareIsPackedOnce) {
 }
 
 /// A value that is computed at load may reuse its operand's memory.
-TEST(CpuBackend, WhatTakesAPackedWeightsPlaceIsPackedAgain) {
+TEST(CpuBackend, PacksAWeightAgainWhoseMemoryIsReused) {
   Builder b;
   NodeId x = b.input("x", {4, 64});
   NodeId w = b.op(OpKind::Add, {b.weight("a", {64, 64}), b.weight("b", {64, 64})});

@@ -28,7 +28,7 @@ using Names = std::vector<std::string>;
 
 #if defined(__SSE__)
 
-TEST(Denormals, OfAConstantAreReported) {
+TEST(Denormals, AreReportedForAConstant) {
   for (int threads : {1, 2, 3}) { // on all threads: a network of any size
     for (Shape shape : {Shape{8, 8}, Shape{512, 1024}}) {
       Builder b;
@@ -39,7 +39,7 @@ TEST(Denormals, OfAConstantAreReported) {
   }
 }
 
-TEST(Denormals, OfAWeightAreMetByOneDnn) {
+TEST(Denormals, AreReportedForAWeightThatOneDnnReads) {
   Builder b;
   NodeId none = b.none(), x = b.input("x", {64, 256});
   b.output(b.op(OpKind::Relu, {b.op(OpKind::Matmul, {x, b.weight("w", {256, 256}), none, none})}));
@@ -50,7 +50,7 @@ TEST(Denormals, OfAWeightAreMetByOneDnn) {
   EXPECT_FALSE(on_denormals(b.graph, 2, tiny).empty());
 }
 
-TEST(Denormals, ThatActivationsDecayIntoAreMet) {
+TEST(Denormals, AreReportedForDecayingActivations) {
   Builder b;
   NodeId x = b.input("x", {32, 32}), small = b.graph.constant({1e-20}, f32(Shape{}));
   NodeId y = b.op(OpKind::Mul, {b.op(OpKind::Mul, {x, small}), small});
@@ -61,7 +61,7 @@ TEST(Denormals, ThatActivationsDecayIntoAreMet) {
 #endif
 
 /// Attention masks are not denormal, nor are zeros, infinities and NaN.
-TEST(Denormals, OfPlainNumbersThereAreNone) {
+TEST(Denormals, AreNotReportedForOtherNumbers) {
   Builder b;
   NodeId x = b.input("x", {4, 64, 64}), none = b.none();
   NodeId mask = b.graph.constant({-1e9}, f32(Shape{}));

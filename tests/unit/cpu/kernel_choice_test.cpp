@@ -100,7 +100,7 @@ TEST_F(KernelChoicesTest, PlansRunOnWhatIsKept) {
   EXPECT_EQ(kept(), by_rule);
 }
 
-TEST_F(KernelChoicesTest, WhatIsDamagedIsNoAnswer) {
+TEST_F(KernelChoicesTest, IgnoresDamagedRows) {
   std::vector<bool> by_rule = kept();
   std::string text = texts()[2];
   for (const char* word : {"theirs", "", "ours "}) {
@@ -181,7 +181,7 @@ TEST_F(KernelChoicesTest, EachOperatorIsMeasuredOnce) {
   EXPECT_EQ(again->known, 2u);
 }
 
-TEST_F(KernelChoicesTest, WhatIsStoppedKeepsNothing) {
+TEST_F(KernelChoicesTest, KeepsNothingWhenStopped) {
   Plan plan = small_plan();
   TuneDeviceOptions options;
   options.database = path;

@@ -175,7 +175,7 @@ TEST(CpuBackend, TranspositionsOfTwoRowsAreNotByBlocks) {
 }
 
 /// A ConvNeXt block: pixels go through a product, and the result is added to the image.
-TEST(CpuBackend, WhatIsAddedToAnImageIsNotReordered) {
+TEST(CpuBackend, DoesNotReorderAProductThatIsAddedToAnImage) {
   Builder b;
   NodeId image = conv(b, b.input("x", {1, 8, 12, 12}), "stem", 16, 3, 1);
   NodeId y = b.op(OpKind::Transpose, {image}, {Value::of_ints({0, 2, 3, 1})});

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(All, Norms, testing::Range(0, norm_tables().count),
                            return std::string(norm_tables().tables[info.param]->isa);
                          });
 
-TEST(NormSchedules, ThatDoNotSuit) {
+TEST(NormSchedules, AreRejectedIfTheyDoNotSuit) {
   NormShape one{1, 100'000, 100'000}, many{9, 100'000, 100'000};
   EXPECT_TRUE(suits(many, {8, 1, 1}));
   EXPECT_FALSE(suits(one, {2, 1, 1})) << "there are not so many rows";

@@ -321,7 +321,7 @@ TEST_F(TunedOthersTest, PlansRunByWhatIsKept) {
 
 /// A value that is computed at load runs once and is not tuned. The library's time of the other
 /// product is measured all the same.
-TEST_F(TunedOthersTest, WhatIsComputedAtLoadGoesByRule) {
+TEST_F(TunedOthersTest, DoesNotTuneOperatorsThatRunAtLoad) {
   test::Builder b;
   auto norm_of = [&](NodeId x) {
     NodeId sum = b.op(OpKind::ReduceSum, {b.op(OpKind::Mul, {x, x})},

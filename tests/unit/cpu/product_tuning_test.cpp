@@ -154,7 +154,7 @@ protected:
   }
 };
 
-TEST_F(TunedProgramsTest, WhatIsKeptIsFoundAgainInItsEnvironment) {
+TEST_F(TunedProgramsTest, FindsKeptProgramsInTheSameEnvironment) {
   ProductPrograms a = product();
   tune::KeptProgram found = found_for(a);
   EXPECT_FALSE(open()->kept(a));
@@ -236,7 +236,7 @@ TEST_F(TunedProgramsTest, PlansRunByWhatIsKept) {
   EXPECT_EQ(ProductRun(on_demand("some cpu")).kernel, by_rule.kernel);
 }
 
-TEST_F(TunedProgramsTest, WhatWasSaidIsSaidAgain) {
+TEST_F(TunedProgramsTest, GivesTheSameResultInOneProcess) {
   ProductPrograms a = product();
   auto plans = TunedPrograms::on_demand(path, "some cpu");
   EXPECT_FALSE(plans->find(a.shape(), a.isa(), a.threads()));
@@ -284,7 +284,7 @@ TEST_F(TunedProgramsTest, WholeRunsByTheOlderScheduleAreForgotten) {
   EXPECT_FALSE(known()) << "by rule again";
 }
 
-TEST_F(TunedProgramsTest, WhatIsNotFasterIsKnownAndNotUsed) {
+TEST_F(TunedProgramsTest, KnowsButDoesNotUseSlowerPrograms) {
   ProductPrograms a = product();
   open()->keep(a, found_for(a, /*faster=*/false));
   EXPECT_TRUE(open()->kept(a));

@@ -30,7 +30,7 @@ const Windows kWindows[] = {
     {{1, 64, 7, 7}, {64, 64, 3, 3}, 1, 1, 1},   {{1, 16, 9, 9}, {16, 8, 4, 4}, 3, 2, 1},
 };
 
-TEST(Slices, OfConvolutionsChangeNothing) {
+TEST(Slices, KeepResultsOfConvolutions) {
   for (const Windows& c : kWindows)
     for (int form : {0, 1, 2}) { // alone, with bias and activation, weight at load
       Builder b;
@@ -50,7 +50,7 @@ TEST(Slices, OfConvolutionsChangeNothing) {
     }
 }
 
-TEST(Slices, OfMeansChangeNothing) {
+TEST(Slices, KeepResultsOfMeans) {
   for (const Windows& c : kWindows)
     for (bool count_padding : {false, true}) {
       if (c.dilation != 1 || c.pad >= c.w[2] || c.pad >= c.w[3]) continue;
@@ -62,7 +62,7 @@ TEST(Slices, OfMeansChangeNothing) {
     }
 }
 
-TEST(Slices, OfProductsChangeNothing) {
+TEST(Slices, KeepResultsOfProducts) {
   struct Product {
     Shape x, y;
   };
@@ -82,7 +82,7 @@ TEST(Slices, OfProductsChangeNothing) {
       }
 }
 
-TEST(Slices, OfTransposedOperandsChangeNothing) {
+TEST(Slices, KeepResultsOfTransposedOperands) {
   Builder b; // attention heads: batch and rows exchanged
   auto heads = [&](llvm::StringRef name) {
     NodeId x =

@@ -218,7 +218,7 @@ TEST_P(WinogradKernels, NoBitDependsOnTheCut) {
   EXPECT_GE(cuts, 30);
 }
 
-TEST(WinogradCuts, ThatDoNotSuit) {
+TEST(WinogradCuts, AreRejectedIfTheyDoNotSuit) {
   WinogradShape shape;
   shape.height = shape.width = shape.out_height = shape.out_width = 12;
   shape.inputs = shape.outputs = 64;

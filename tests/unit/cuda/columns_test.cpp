@@ -102,7 +102,7 @@ TEST(Columns, AgreeWithRef) {
 }
 
 /// All tunables that divide the sizes give the same results.
-TEST(Columns, WhatIsTunedMayBeAnything) {
+TEST(Columns, AreCorrectForAllTunables) {
   std::vector<Generated> all;
   std::vector<cuda::KernelSource> sources;
   for (auto [threads, sharers, vector] :

@@ -259,7 +259,7 @@ TEST_F(CudnnExecutable, WinogradConvolutionsAreConvolutions) {
   EXPECT_LE(max_rel_diff((*got)[0], by_ref(plan, 7)[0]), 1e-4);
 }
 
-TEST_F(CudnnExecutable, WhateverFailsNothingIsLeftBehind) {
+TEST_F(CudnnExecutable, FreesAllMemoryAfterAnyFailure) {
   PlanWriter w;
   PlanValueId x = w.input("x", {1, 2, 4, 4});
   w.output("y", w.run(OpKind::Conv2d, conv_attrs("relu"),

@@ -161,7 +161,7 @@ TEST_F(Fixture, FusesAndNamesWhatItRuns) {
 }
 
 /// The fake's "machine code" is a text, from which no register count can be read.
-TEST_F(Fixture, WhatPtxUsesIsAskedOfTheDriver) {
+TEST_F(Fixture, ReadsRegisterCountsOfPtxFromTheDriver) {
   Plan plan = network();
   prepare(plan);
   auto executable = make(plan);
@@ -307,7 +307,7 @@ TEST_F(Fixture, APlanIsPricedByItsUnits) {
   EXPECT_EQ(log.live_allocations, 0u);
 }
 
-TEST_F(Fixture, WhateverFailsNothingIsLeftBehind) {
+TEST_F(Fixture, FreesAllMemoryAfterAnyFailure) {
   Plan plan = network();
   prepare(plan);
   ASSERT_TRUE(make(plan));
@@ -334,7 +334,7 @@ TEST_F(Fixture, AGpuThatIsLostInARunIsAnError) {
   EXPECT_FALSE(executable->run_once().ok());
 }
 
-TEST_F(Fixture, WhatDoesNotFitTheDeviceIsRefusedBeforeAllocation) {
+TEST_F(Fixture, RefusesPlansThatExceedDeviceMemoryBeforeAllocation) {
   Plan plan = network();
   log.memory_bytes = 1000;
   for (int64_t limit : {int64_t{0}, int64_t{1} << 30}) {

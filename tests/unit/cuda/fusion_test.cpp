@@ -46,7 +46,7 @@ TEST(Fusion, OperandsOfOneStepAreOneLaunch) {
   EXPECT_EQ(n.kernels(), 1u);
 }
 
-TEST(Fusion, WhatWaitsForAnotherIsALaunchOfItsOwn) {
+TEST(Fusion, LaunchesOperatorsThatWaitForAnotherSeparately) {
   Network n;
   PlanValueId x = n.product(n.w.input("x", {16, 16}), n.w.weight("w", {16, 16}));
   PlanValueId first = n.product(n.of(OpKind::Exp, x), n.w.weight("v", {16, 16}));

@@ -42,7 +42,7 @@ TEST(Grouping, PointwiseStepsAreOneKernelAndProductsTheLibrarys) {
             (std::vector<Kind>{Kind::Library, Kind::Generated, Kind::Library}));
 }
 
-TEST(Grouping, WhatTheLibraryLacksIsCutOffAndFused) {
+TEST(Grouping, SplitsOffActivationsThatTheLibraryLacks) {
   PlanWriter w;
   PlanValueId x = product(w, w.input("x", {8, 16}), "u", {16, 32}, "gelu");
   w.output("y", w.run(OpKind::Tanh, {}, {x}));

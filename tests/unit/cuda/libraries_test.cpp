@@ -78,7 +78,7 @@ TEST(Libraries, AreLookedForAroundThePythonOfPath) {
 
 /// A library in a folder that a variable names is accepted in any version.
 /// The driver is the system's.
-TEST(Libraries, WhatVariablesNameComesFirst) {
+TEST(Libraries, SearchFoldersOfVariablesFirst) {
   Scratch scratch;
   for (const char* folder : {"old", "venv/lib/python3.12/site-packages/nvidia/cu13/lib"})
     scratch.make(folder);
@@ -116,7 +116,7 @@ TEST(Libraries, ThoseNewerThanTheDriverComeLast) {
   EXPECT_EQ(names(Library::Cudnn, 8)[0], "libcudnn.so.9") << "its numbers are its own";
 }
 
-TEST(Libraries, WhatIsMissingHasAReason) {
+TEST(Libraries, HaveAReasonIfMissing) {
   Installation installation = find_installation();
   ASSERT_EQ(installation.libraries.size(), 4u);
   for (const FoundLibrary& library : installation.libraries)

@@ -124,7 +124,7 @@ TEST_F(LowerProducts, ATransposeThatOthersReadIsKeptForThem) {
   expect_as_ref(plan);
 }
 
-TEST_F(LowerProducts, WhatIsWrittenThroughIsNotReadThroughAgain) {
+TEST_F(LowerProducts, DoNotFuseOneTransposeIntoTwoProducts) {
   PlanWriter w;
   PlanValueId made = matmul(w, w.input("x", {2, 6, 8}), w.input("y", {2, 8, 4}));
   PlanValueId turned = transpose(w, made, {1, 0, 2});
@@ -182,7 +182,7 @@ TEST_F(LowerProducts, AKeptPlanIsNotMeasuredAgain) {
 }
 
 /// The library may refuse at a run an algorithm that it proposes, or that a stored plan names.
-TEST_F(LowerProducts, WhatIsKeptOrTheOnlyOneIsTriedBeforeItIsBelieved) {
+TEST_F(LowerProducts, TryStoredAndOnlyAlgorithmsBeforeUse) {
   libraries.blas_plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
   auto plan_of = [](int64_t columns) {
     PlanWriter w;

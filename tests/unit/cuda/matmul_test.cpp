@@ -83,7 +83,7 @@ TEST_F(Matmul, LeavesToGeneratedKernelsWhatTheLibraryHasNot) {
 
 /// For few rows, a generated kernel also reads the matrix once, and it fuses.
 /// The library is used only if it is clearly faster.
-TEST_F(Matmul, OfFewRowsAreGeneratedUnlessTheLibraryIsFaster) {
+TEST_F(Matmul, GeneratesProductsOfFewRowsUnlessTheLibraryIsFaster) {
   Plan few = product({1, 64}, {64, 32}, "relu", true, false);
   Plan many = product({8, 64}, {64, 32}, "relu", true, false);
   plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});

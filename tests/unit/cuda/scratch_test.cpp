@@ -39,7 +39,7 @@ TEST_F(ScratchTest, IsTheTimeOfOneCopy) {
   EXPECT_EQ(log.live_allocations, 0u);
 }
 
-TEST_F(ScratchTest, WhatIsFarFromTheBestIsNotTimedOn) {
+TEST_F(ScratchTest, StopsTimingCandidatesFarFromTheBest) {
   cuda::ScratchTimer timer(gpu, 0, false);
   auto hopeless = timer.time(1000, DType::F32, work(5000), /*best=*/100);
   ASSERT_TRUE(hopeless.ok());

@@ -71,7 +71,7 @@ TEST(Threads, FewElementsAreSpreadOverBlocks) {
 }
 
 /// Scale and bias do not depend on mean and variance.
-TEST(Threads, WhatNoReductionDecidesIsReadFirst) {
+TEST(Threads, LoadIndependentOperandsBeforeTheReduction) {
   for (const Shape& shape : {Shape{5, 768}, Shape{3, 100}, Shape{2, 9000}}) {
     Generated g = generate_all(layer_norm(shape), none);
     std::string text = texts(g);

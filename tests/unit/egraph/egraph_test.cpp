@@ -100,7 +100,7 @@ TEST_F(EGraphTest, ARisenFlagCountsAsAChangeOfTheUsers) {
   EXPECT_GE(egraph.node(node).stamp, mark);
 }
 
-TEST_F(EGraphTest, OfTwoEqualNodesTheOlderLivesWithItsOwnFlag) {
+TEST_F(EGraphTest, MergingEqualNodesKeepsTheOlderOneAndItsFlag) {
   ClassId x = input("x"), y = input("y");
   relu(x);
   relu(y);

@@ -193,7 +193,7 @@ TEST(CostTable, FilesThatCannotBeReadSaySo) {
   EXPECT_EQ(save_cost_table({}, "/no/such/folder/t.json").error().code, Code::cannot_write);
 }
 
-TEST(TableCost, WhatIsMissingIsInfiniteAndRemembered) {
+TEST(TableCost, PricesMissingInstancesAsInfiniteAndListsThem) {
   Instances make;
   TableCost cost({"", {{"relu(f32[8])", 2}}}, "file:t");
   EXPECT_EQ(cost.price(make.symbols, make.make(OpKind::Relu, {}, {f32({8})})), 2);
@@ -203,7 +203,7 @@ TEST(TableCost, WhatIsMissingIsInfiniteAndRemembered) {
   EXPECT_EQ(cost.missing(), std::vector<std::string>{"tanh(f32[8])"});
 }
 
-TEST(RecordingCost, WhatItRecordsPricesTheSame) {
+TEST(RecordingCost, RecordsATableThatGivesTheSamePrices) {
   Instances make;
   auto inner = make_analytic_cost("cpu");
   ASSERT_TRUE(inner);

@@ -226,7 +226,7 @@ TEST_F(Refining, NoMoreGraphsArePricedThanAllowed) {
   EXPECT_EQ(refined->priced, 1u);
 }
 
-TEST_F(Refining, WhatTheDeviceDoesNotTakeIsLeftAlone) {
+TEST_F(Refining, LeavesGraphsAloneThatTheDeviceCannotRun) {
   EGraph egraph = layers(1);
   groups.none = kInfiniteCost;
   EXPECT_FALSE(refine(egraph, source));

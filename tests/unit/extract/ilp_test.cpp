@@ -93,7 +93,7 @@ TEST(Ilp, ProvesWhatIsSmallWithoutASolver) {
   EXPECT_EQ(answer->note, "");
 }
 
-TEST(Ilp, WhatIsHardIsLeftToTheSolver) {
+TEST(Ilp, LeavesHardProblemsToTheSolver) {
   ExtractionProblem problem = cover(300, 4000);
   auto answer = extract_by_ilp(problem, {.time_limit_s = 2, .small_nodes = 10'000});
   ASSERT_TRUE(answer);
@@ -176,7 +176,7 @@ TEST(SolverMessages, AModelSurvivesTheWire) {
     EXPECT_FALSE(unpack(llvm::ArrayRef<char>(bytes).take_front(n), back)) << n;
 }
 
-TEST(Parts, WhatSharesNothingIsApart) {
+TEST(Parts, SeparateProblemsThatShareNoClass) {
   ExtractionProblem p;
   ClassIx a = p.add_class(), b = p.add_class(), c = p.add_class(), d = p.add_class();
   p.add_node(a, 1, {c});

@@ -35,7 +35,7 @@ std::vector<float> some(size_t count) {
 
 // --- padding -------------------------------------------------------------------------------------
 
-TEST(Padding, OfALongAxisSpellsOutNoMoreThanItAdds) {
+TEST(Padding, WritesIndicesOnlyForAddedElements) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "x", {2, 100'000});
   add_integers(graph, "pads", {0, 2, 0, 3}, {4});
@@ -112,7 +112,7 @@ schema::Graph einsum(const std::string& equation, const std::vector<std::vector<
   return graph;
 }
 
-TEST(Einsum, OfAttentionIsOneProduct) {
+TEST(Einsum, BecomesOneProductForAttention) {
   auto made = imported(einsum("bhqd,bhkd->bhqk", {{2, 3, 4, 5}, {2, 3, 6, 5}}));
   EXPECT_EQ(count(made->graph, OpKind::Matmul), 1);
   EXPECT_EQ(count(made->graph, OpKind::Transpose), 1);
@@ -176,7 +176,7 @@ TEST(Attention, GuardsQueriesWithoutKeysWhereDataCanHideAll) {
 // --- scatters ------------------------------------------------------------------------------------
 
 /// Windows that are shifted by zero write such slices.
-TEST(Scatter, OfNothingChangesNothing) {
+TEST(Scatter, WithoutUpdatesIsRemoved) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "x", {3, 2});
   add_integers(graph, "places", {}, {0, 1});

@@ -92,7 +92,7 @@ TEST(Loop, IsWrittenOutAndItsResultsStacked) {
   EXPECT_EQ(made["all"].type, f32({3, 1, 1}));
 }
 
-TEST(Loop, OfAnUnknownNumberOfRoundsIsRefused) {
+TEST(Loop, RequiresAKnownNumberOfIterations) {
   schema::Graph graph = squaring();
   add_input(graph, "count", {}, Tensor::INT64);
   EXPECT_NE(messages_of(graph).find(
@@ -101,7 +101,7 @@ TEST(Loop, OfAnUnknownNumberOfRoundsIsRefused) {
       << messages_of(graph);
 }
 
-TEST(Loop, OfTooManyRoundsIsRefused) {
+TEST(Loop, RefusesTooManyIterations) {
   schema::Graph graph = squaring();
   add_integers(graph, "count", {1'000'000}, {});
   EXPECT_NE(messages_of(graph).find("it has 1000000 iterations, but at most 4096 are unrolled"),
@@ -188,7 +188,7 @@ TEST(Sequences, AreMappedItemByItem) {
   EXPECT_EQ(made["y"].reals, std::vector<double>({30, 40}));
 }
 
-TEST(Sequences, ThatAGraphGivesAreRefused) {
+TEST(Sequences, AreRefusedAsOutputsOfAGraph) {
   schema::Graph graph = body({}, {"s"});
   add_input(graph, "a", {2});
   add_node(graph, "SequenceConstruct", {"a"}, {"s"});
@@ -210,7 +210,7 @@ TEST(Optional, HoldsAValueOrNone) {
   EXPECT_EQ(made["no"].ints, std::vector<int64_t>({0}));
 }
 
-TEST(Scopes, OfTwoBranchesHaveWeightsOfOneName) {
+TEST(Scopes, SeparateWeightsOfOneNameInTwoBranches) {
   schema::Graph yes = body({}, {"a"}), no = body({}, {"b"});
   add_floats(yes, "w", {1, 0, 0, 1}, {2, 2});
   add_floats(no, "w", {0, 1, 1, 0}, {2, 2});

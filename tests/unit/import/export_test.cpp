@@ -272,7 +272,7 @@ TEST_F(Export, ReshapesToMatricesAndBackGoAwayBetweenThem) {
   EXPECT_EQ(ops(), "Tanh");
 }
 
-TEST_F(Export, WhereReshapesWouldBeMoreRowsStayAsTheyAre) {
+TEST_F(Export, KeepsRowsThatWouldNeedMoreReshapes) {
   NodeId x = graph.input("x", f32({2, 3, 4})), w = graph.weight("w", f32({4, 8}));
   output("y", add(OpKind::Matmul, {Value::of_enum("relu")}, {x, w, graph.none(), graph.none()}));
   graph = prepare_for_export(graph).graph;
@@ -308,7 +308,7 @@ TEST_F(Export, BrainFloatsAreComputedInFloats) {
   EXPECT_EQ(ops(), "Cast Exp Cast Cast Relu Cast");
 }
 
-TEST_F(Export, WhatOnnxCannotSayIsRefusedByName) {
+TEST_F(Export, NamesOperatorsThatOnnxCannotExpress) {
   TensorType whole{DType::I32, {1, 2, 4, 4}}, kernel{DType::I32, {2, 2, 3, 3}};
   NodeId no = graph.none();
   output("y",

@@ -107,7 +107,7 @@ TEST_F(ExternalFiles, LinksWithinTheFolderAreFollowed) {
   EXPECT_TRUE(read("data.bin"));
 }
 
-TEST_F(ExternalFiles, ThatAreMissingOrNoFilesAreNamed) {
+TEST_F(ExternalFiles, NamesMissingFilesAndFilesThatAreNotRegular) {
   auto missing = read("none.bin");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, Code::cannot_read);
@@ -117,7 +117,7 @@ TEST_F(ExternalFiles, ThatAreMissingOrNoFilesAreNamed) {
   EXPECT_NE(message_of(read("pipe")).find("it is not a regular file"), std::string::npos);
 }
 
-TEST_F(ExternalFiles, ThatAreTooShortAreRefused) {
+TEST_F(ExternalFiles, RefusesFilesThatAreTooShort) {
   EXPECT_EQ(message_of(read("data.bin", 9)),
             "`m.onnx`: tensor `w`: its external data `data.bin` has 32 bytes, but the model "
             "requires 36 from byte 0 on");
@@ -126,7 +126,7 @@ TEST_F(ExternalFiles, ThatAreTooShortAreRefused) {
   EXPECT_FALSE(read(external({{"location", "data.bin"}, {"length", "12"}}, 2)));
 }
 
-TEST_F(ExternalFiles, ThatAreSaidInAnOddWayAreRefused) {
+TEST_F(ExternalFiles, RefusesMalformedReferences) {
   EXPECT_FALSE(read(external({}, 2)));
   EXPECT_FALSE(read(external({{"location", "data.bin"}, {"offset", "-4"}}, 2)));
   EXPECT_FALSE(read(external({{"location", "data.bin"}, {"offset", ""}}, 2)));
@@ -136,7 +136,7 @@ TEST_F(ExternalFiles, ThatAreSaidInAnOddWayAreRefused) {
   EXPECT_FALSE(read(both));
 }
 
-TEST_F(ExternalFiles, OfAModelInMemoryAreRefused) {
+TEST_F(ExternalFiles, RefusesExternalDataOfAModelInMemory) {
   folder_ = "";
   EXPECT_NE(message_of(read("data.bin")).find("requires a model that is read from a file"),
             std::string::npos);

@@ -251,7 +251,7 @@ schema::Graph lstm(int64_t layout) {
   return graph;
 }
 
-TEST(Kept, WhatTheOpsetOfTheFileHas) {
+TEST(Kept, RequiresAnOperatorOfTheWrittenOpset) {
   auto why_not = [](const schema::Graph& graph, int64_t opset, int keep_for) {
     std::optional<Imported> made = imported(model_around(graph, opset), keep_for);
     EXPECT_TRUE(made->kept.has_value() || made->written_out.size() == 1);

@@ -40,7 +40,7 @@ TEST(ElementTypes, AreNamedAsTheSpecificationNamesThem) {
   EXPECT_EQ(element_type_name(-1), "type -1");
 }
 
-TEST(ElementTypes, ThatTangramLacksAreRefusedByName) {
+TEST(ElementTypes, AreNamedIfTangramDoesNotSupportThem) {
   EXPECT_EQ(*dtype_of(Tensor::BFLOAT16), DType::BF16);
   Result<DType> no = dtype_of(Tensor::COMPLEX64);
   ASSERT_FALSE(no);

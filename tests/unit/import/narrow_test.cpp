@@ -116,7 +116,7 @@ TEST(OpenSizes, RowsAreTakenOneByOne) {
   EXPECT_EQ(made.at("n").ints, (std::vector<int64_t>{3}));
 }
 
-TEST(OpenSizes, WhatReadsThemIsRefused) {
+TEST(OpenSizes, AreRefusedAsOperandsOfOtherOperators) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "x", {4}, schema::Tensor::INT64);
   add_node(graph, "NonZero", {"x"}, {"places"});

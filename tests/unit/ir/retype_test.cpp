@@ -49,7 +49,7 @@ TEST_F(Retyped, InfiniteLiteralsStayInfinite) {
   EXPECT_TRUE(has(text, "-inf")) << text;
 }
 
-TEST_F(Retyped, WhatIsComputedFromLiteralsIsCutOffAsWell) {
+TEST_F(Retyped, ClipsConstantsThatAreComputedFromLiterals) {
   NodeId large = wide.constant({5e4}, f32({}));
   std::string text = scaled_by(add(OpKind::Add, {large, large}), DType::F16);
   EXPECT_TRUE(has(text, "clip")) << text;

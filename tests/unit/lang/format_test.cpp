@@ -178,7 +178,7 @@ TEST(Pretty, AGroupBreaksAsAWhole) {
   EXPECT_EQ(docs.print(all, 5), "abc(\n  b\n  c,\n)");
 }
 
-TEST(Pretty, WhatFollowsAGroupCountsUpToTheNextBreak) {
+TEST(Pretty, CountsTheTextAfterAGroupUpToTheNextBreak) {
   Docs docs;
   Doc group = docs.group(docs.concat({docs.text("aa"), docs.line(), docs.text("bb")}));
   EXPECT_EQ(docs.print(docs.concat({group, docs.text("ccc")}), 7), "aa\nbbccc");

@@ -51,7 +51,7 @@ TEST(Modules, RuleSetsAreNotModules) {
   EXPECT_EQ(Loaded("use rules.a\nmodel m(x: f32[2]) { x }").errors(), "");
 }
 
-TEST(Modules, WhatCannotBeFound) {
+TEST(Modules, ReportsUnknownModulesAndFunctions) {
   EXPECT_EQ(Loaded("use std.mat: square").errors(),
             "E0208: unknown module `std.mat` | did you mean `std.math`?\n");
   EXPECT_EQ(Loaded("use std.math: sqare").errors(),

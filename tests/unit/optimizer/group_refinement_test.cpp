@@ -210,7 +210,7 @@ TEST_F(AnalyticGroups, NeverDearerAndAlwaysTheSameFunction) {
 }
 
 /// The device prefers as many operators as possible, unlike the operators' prices.
-TEST_F(GroupRefinement, WhatIsCheapByGroupsIsTaken) {
+TEST_F(GroupRefinement, TakesGraphsThatAreCheaperByGroups) {
   Graph source = load(kBlock);
   std::vector<Rule> all = rules();
   MadeUp costs([](const Graph& graph) { return 100 - static_cast<double>(graph.op_count()); });
@@ -230,7 +230,7 @@ TEST_F(GroupRefinement, WhatIsCheapByGroupsIsTaken) {
   }
 }
 
-TEST_F(GroupRefinement, WhatIsDearerByGroupsThanTheSourceIsNotTaken) {
+TEST_F(GroupRefinement, RejectsGraphsThatCostMoreThanTheSourceByGroups) {
   Graph source = load(kBlock);
   std::vector<Rule> all = rules();
   MadeUp costs([&](const Graph& graph) { return difference(graph, source).empty() ? 1 : 2; });

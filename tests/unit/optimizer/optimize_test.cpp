@@ -95,7 +95,7 @@ TEST_F(Optimize, ASlowerGraphIsNot) {
 
 /// By default prices are guesses. A result that the clock cannot distinguish from the source
 /// is returned; a slower one is not.
-TEST_F(Optimize, WhatNeedNotGainMustNotLose) {
+TEST_F(Optimize, RejectsSlowerResultsEvenIfNoGainIsRequired) {
   Graph source = load(kFusable);
   OptimizeOptions options;
   options.must_gain = false;
@@ -157,7 +157,7 @@ TEST_F(Optimize, ASourceThatDoesNotRunLeavesThePricesToDecide) {
 }
 
 /// With guessed and with measured prices.
-TEST_F(Optimize, WhatHadNoTimeToMeetItsSourceIsNotReturned) {
+TEST_F(Optimize, ReturnsTheSourceIfNoTimeIsLeftForTheComparison) {
   Graph source = load(kFusable);
   OptimizeOptions options;
   for (bool must_gain : {false, true}) {
@@ -296,7 +296,7 @@ TEST_F(Optimize, ASecondOpinionThatDiffersIsNotReturned) {
   EXPECT_EQ(difference(source, result->graph), "");
 }
 
-TEST_F(Optimize, WhatDoesNotChangeIsNotRun) {
+TEST_F(Optimize, DoesNotRunUnchangedGraphs) {
   Graph source = load("model m(x: f32[8]) -> (y: f32[8]) { relu(x) }\n");
   FakeFinalists finalists(100, 50);
   Optimized result = run(source, &finalists);

@@ -65,7 +65,7 @@ TEST_F(RetypedCosts, OtherTypesStay) {
                                                   "cast(bool[1, 4, 8, 8]) {dtype = f16}"}));
 }
 
-TEST_F(RetypedCosts, WhatStaysWideCostsItsConversions) {
+TEST_F(RetypedCosts, AddConversionsAroundOperatorsThatStayWide) {
   NodeId u =
       add(OpKind::WinogradWeight, {graph.weight("w", f32({4, 4, 3, 3}))}, {Value::of_int(4)});
   NodeId y = add(OpKind::WinogradConv2d, {x, u, graph.none(), graph.none()},
@@ -78,7 +78,7 @@ TEST_F(RetypedCosts, WhatStaysWideCostsItsConversions) {
   EXPECT_EQ(keys[2].substr(0, 35), "winograd_conv2d(f32[1, 4, 8, 8], w ");
 }
 
-TEST_F(RetypedCosts, WhatIsAnnouncedIsWhatIsAskedFor) {
+TEST_F(RetypedCosts, PrepareTheInstancesThatTheyPrice) {
   NodeId y = add(OpKind::Tanh, {x});
   RetypedCost costs(asked, DType::BF16);
   TypeId operand = graph.node(x).type;

@@ -108,7 +108,7 @@ TEST(Guide, WithoutAnAnswerTheSearchGoesOnByItsStatistics) {
   EXPECT_LT(report.best_cost, report.start_cost);
 }
 
-TEST(Guide, WhatIsNoNumberIsNoAnswer) {
+TEST(Guide, RejectsValuesThatAreNotFinite) {
   std::vector<Rule> rules = rules_of(kSumRules);
   for (float beyond : {NAN, INFINITY, -INFINITY}) {
     auto network = std::make_shared<MadeUp>();

@@ -180,7 +180,7 @@ rule half(x, y) { tanh(x), exp(y) => tanh(x), exp(y) }
   EXPECT_EQ(made.report.steps, 5u);
 }
 
-TEST(Pact24, WhatChangesNothingIsTriedOnceAndNeverDecidedFor) {
+TEST(Pact24, TriesARuleWithoutEffectOnceAndNeverChoosesIt) {
   Observed made = run("rule same(x) { tanh(x) => tanh(x) }", decision(10));
   EXPECT_EQ(made.report.simulations, 10u);
   EXPECT_EQ(made.report.steps, 1u);

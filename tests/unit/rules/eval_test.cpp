@@ -67,7 +67,7 @@ TEST_F(RuleEval, IntegersAreExact) {
   EXPECT_EQ(text(add(Kind::Max, {number(3), variable(0)})), "6");
 }
 
-TEST_F(RuleEval, WhatDoesNotFitHasNoValue) {
+TEST_F(RuleEval, HasNoValueOnIntegerOverflow) {
   int64_t most = std::numeric_limits<int64_t>::max(), least = std::numeric_limits<int64_t>::min();
   EXPECT_EQ(text(add(Kind::Add, {number(most), number(1)})), "-");
   EXPECT_EQ(text(add(Kind::Mul, {number(most), number(2)})), "-");

@@ -63,7 +63,7 @@ TEST(RuleOps, OperatorsOfOtherLibrariesAreNodes) {
 }
 
 /// Each operator is twice as large as the one before, so that the expansion is refused.
-TEST(RuleOps, WhatUnfoldsWithoutMeasureIsRefused) {
+TEST(RuleOps, RefuseExponentialExpansion) {
   std::string text = "op d0(x: T[S...]) -> T[S...] = x + softmax(x)\n";
   for (int i = 1; i <= 30; ++i)
     text += "op d" + std::to_string(i) + "(x: T[S...]) -> T[S...] = d" + std::to_string(i - 1) +

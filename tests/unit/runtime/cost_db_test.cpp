@@ -74,7 +74,7 @@ TEST_F(CostDbTest, KeepsHowSureATimeIs) {
   EXPECT_EQ(unsure->runs, 0);
 }
 
-TEST_F(CostDbTest, WhatIsRememberedIsNotKept) {
+TEST_F(CostDbTest, RemembersPricesOnlyInTheProcess) {
   {
     auto db = open();
     db->store({{"kept", 1, "jit"}});

@@ -121,7 +121,7 @@ TEST(MeasureSteps, GivesEachStepOfAPlanItsOwn) {
   EXPECT_EQ(times[2]->runs, 6);
 }
 
-TEST(MeasureSteps, ThatCannotBeTimedTogetherAreTimedAlone) {
+TEST(MeasureSteps, TimesStepsAloneWhenTogetherTheyDoNotFit) {
   NumberedBackend backend;
   StepSpec large = conv(-1);
   large.operands[0] = large.operands[3] = large.result = f32({1, 4, 512, 512});
@@ -134,7 +134,7 @@ TEST(MeasureSteps, ThatCannotBeTimedTogetherAreTimedAlone) {
   EXPECT_TRUE(times[2]);
 }
 
-TEST(MeasureSteps, ThatTouchMoreThanTheWashAreTimedAlone) {
+TEST(MeasureSteps, TimesStepsAloneWhenTheyTouchMoreThanTheWash) {
   NumberedBackend backend;
   auto times = measure_steps(backend, {conv(-1), conv(-1), conv(-1), conv(-1)},
                              {.wash_bytes = 60 << 10, .rounds = 1, .runs = 1});

@@ -18,7 +18,7 @@ std::vector<size_t> nodes_of(llvm::ArrayRef<GraphBound> bounds) {
   return out;
 }
 
-TEST(Bounds, OfEGraphsThatHoldNothingAsCheapSayNothing) {
+TEST(Bounds, AreEmptyForEGraphsWithoutAnEquallyCheapGraph) {
   EXPECT_TRUE(bounds_on(10, {bound(20, 20, 300, true), bound(5, 11, 400, false)}).empty());
 }
 

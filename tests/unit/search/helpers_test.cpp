@@ -80,7 +80,7 @@ TEST(Helpers, TheirNumberChangesNothing) {
       }
 }
 
-TEST(Helpers, WhatTheyFindIsRecordedByTheOriginal) {
+TEST(Helpers, HaveTheirFindingsRecordedByTheOriginal) {
   Searched alone = search(test::layers(4), 1, true, 3, true),
            two = search(test::layers(4), 2, true, 3, true);
   expect_same(alone, two);

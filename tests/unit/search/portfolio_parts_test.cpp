@@ -185,7 +185,7 @@ MctsReport search_shared_products(MctsOptions options) {
   return search_mcts(egraph, graph, rules_of(kJoins), prices, options, policy);
 }
 
-TEST(Mcts, WhatPromisesMuchGetsMoreSimulationsInItsFirstDecisions) {
+TEST(Mcts, SpendsMoreSimulationsOnPromisingFirstDecisions) {
   MctsOptions options;
   options.budget = 64, options.simulation_patience = 8, options.promising_patience = 64;
   MctsReport promising = search_shared_products(options);

@@ -119,7 +119,7 @@ TEST(Portfolio, OthersAreHandedOver) {
 
 /// If saturation ends by itself, no other search runs. A product for both users costs more
 /// than one, so that extractors that ignore sharing do not choose it.
-TEST(Portfolio, WhatOtherExtractorsChooseIsHandedOver) {
+TEST(Portfolio, ReturnsTheChoicesOfOtherExtractors) {
   Graph graph = test::shared_products(2);
   UnitCost model;
   model.cost = {{OpKind::Matmul, 10}, {OpKind::Split, 0.1}, {OpKind::Maximum, 0.5}};

@@ -86,7 +86,7 @@ TEST(Saturate, OtherLimitsLeaveASettledGraphToo) {
 }
 
 /// 30 products of a class with 10 nodes: 300 matches, of which an iteration examines 200.
-TEST(Saturate, WhatAnIterationLeavesOutIsLookedAtInTheNext) {
+TEST(Saturate, ExaminesMatchesThatThePreviousIterationSkipped) {
   Builder b;
   NodeId first;
   for (int i = 0; i < 10; ++i) {

@@ -94,7 +94,7 @@ TEST(SharedCost, OneThatWorksAloneAndOneThatIsNotAtWorkMayMeasure) {
   EXPECT_EQ(timed.timed(), 2u);
 }
 
-TEST(SharedCost, WhatIsKnownNeedsNoRest) {
+TEST(SharedCost, ReturnsKnownPricesWithoutAnIdleMachine) {
   std::atomic<int> computing = 0;
   TimedCost timed(computing);
   SharedCost costs(timed);

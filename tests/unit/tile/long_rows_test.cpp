@@ -81,7 +81,7 @@ TEST_P(TileLongRows, HaveTheBitsOfTheWholeRow) {
   EXPECT_GT(cut, 50);
 }
 
-TEST_P(TileLongRows, OfDepthwiseOnesHaveThem) {
+TEST_P(TileLongRows, SuitDepthwiseConvolutions) {
   int cut = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     RandomDraws r(seed);

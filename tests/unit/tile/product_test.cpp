@@ -228,7 +228,7 @@ TEST(TileKernels, NoPageIsWritableAndExecutable) {
     std::printf("%s: %zu bytes of code\n", isa_name(tiles->isa()), tiles->code_bytes());
 }
 
-TEST(TileKernels, WhatTheProcessorLacksIsRefused) {
+TEST(TileKernels, RefuseInstructionsThatTheProcessorLacks) {
   for (Isa isa : {Isa::Avx2, Isa::Avx512})
     EXPECT_EQ(TileKernels::make(isa).ok(), processor_has(isa)) << isa_name(isa);
 }

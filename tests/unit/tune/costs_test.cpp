@@ -185,7 +185,7 @@ TEST(Dividers, AreWithinOrJustBeyond) {
   EXPECT_EQ(dividers(3.5, 3.5, 12), (List{3, 4})); // rounded outwards
 }
 
-TEST(Factors, OfLoopsAreAllListsInOrder) {
+TEST(Factors, EnumerateAllFactorizationsInOrder) {
   std::vector<Extents> found;
   for_factorizations(4, {2, 4, 1}, [&](const Extents& one) {
     found.push_back(one);

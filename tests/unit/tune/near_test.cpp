@@ -68,7 +68,7 @@ TEST_F(Near, LikelyProgramsAreLegalAndFewAndByFeatures) {
 /// Far more than necessary, also on a busy machine under sanitizers.
 constexpr NearOptions kPatient = {.milliseconds = 600'000};
 
-TEST_F(Near, WhatIsFasterIsKeptAndATunerGoesOnFromIt) {
+TEST_F(Near, KeepsFasterProgramsFromWhichTheTunerContinues) {
   SyntheticPlan device({kUp, kOut, kOther}, store);
   NearReport report = try_near(device, kPatient);
   EXPECT_EQ(report.asked, 2u);
@@ -88,7 +88,7 @@ TEST_F(Near, WhatIsFasterIsKeptAndATunerGoesOnFromIt) {
   EXPECT_FALSE(store.at(kUp).cut_off);
 }
 
-TEST_F(Near, WhatIsNotFasterIsKnown) {
+TEST_F(Near, StoresThatAProgramIsNotFaster) {
   SyntheticPlan device({kUp}, store);
   device.untuned_us = 1e-3;
   EXPECT_EQ(try_near(device, kPatient).tried, 1u);

@@ -42,7 +42,7 @@ TEST(PlanSession, EveryOperatorHasALineAndIsKept) {
   EXPECT_TRUE(llvm::any_of(report.lines, [](const auto& line) { return line.reused_from != ""; }));
 }
 
-TEST(PlanSession, WhatIsKnownIsNotTriedAgainAndServesOthers) {
+TEST(PlanSession, ReusesKnownProgramsAndDoesNotTryThemAgain) {
   Store store;
   SyntheticPlan first({kOut}, store);
   run(first);
@@ -103,7 +103,7 @@ TEST(PlanSession, ASearchThatIsCutOffKeepsTheBestSoFarAndGoesOn) {
   EXPECT_EQ(store.at(kOut).trials, 53 + last.trials);
 }
 
-TEST(PlanSession, WhoeverStopsBeforeAnyTrialKeepsNothing) {
+TEST(PlanSession, KeepsNothingWhenStoppedBeforeTheFirstTrial) {
   Store store;
   SyntheticPlan device({kOut, kUp}, store);
   device.add_alike("the same, elsewhere", kOut);
@@ -124,7 +124,7 @@ TEST(PlanSession, OperatorsAlikeShareTheirTrials) {
   EXPECT_EQ(store.size(), 2u);
 }
 
-TEST(PlanSession, WhatIsNotFasterIsKeptAsThat) {
+TEST(PlanSession, StoresThatAProgramIsNotFaster) {
   Store store;
   SyntheticPlan device({kOut}, store);
   device.untuned_us = 0.001;
@@ -144,7 +144,7 @@ TEST(PlanSession, WithoutBridgesNothingKnownIsReused) {
   for (const PlanTuneLine& line : report.lines) EXPECT_EQ(line.reused_from, "") << line.name;
 }
 
-TEST(PlanSession, WhatIsFastEnoughEndsASearch) {
+TEST(PlanSession, EndsASearchAtAProgramThatIsFastEnough) {
   Store store, other;
   SyntheticPlan device({kOut, kUp}, store);
   run(device);
@@ -215,7 +215,7 @@ protected:
   Store found, store;
 };
 
-TEST_F(Guessed, WhoHasNothingToGainIsDoneWithOneTrialAndReused) {
+TEST_F(Guessed, TriesOneProgramAndReusesItWhenNothingCanBeGained) {
   SyntheticPlan device({kUp, kMore, kOut}, store);
   guess_best(device);
   device.enough = best_us(kOut);
@@ -272,7 +272,7 @@ public:
   std::optional<Program> tried;
 };
 
-TEST_F(Guessed, WhereReuseLeadsToTheGuessAloneThereIsNoFullSearch) {
+TEST_F(Guessed, SkipsTheFullSearchWhenReuseFindsOnlyTheGuess) {
   First first;
   (void)tune_by_reuse(*read_operator(kUp), found.at(kOut).best.program, first);
   ASSERT_TRUE(first.tried);

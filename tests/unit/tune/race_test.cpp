@@ -32,7 +32,7 @@ TEST(Race, EndsAsSoonAsNothingIsOpen) {
   EXPECT_NEAR(faster.times.ratio, 1.25, 0.01);
 }
 
-TEST(Race, WhoCannotWinLeaves) {
+TEST(Race, DropsCandidatesThatCannotWin) {
   size_t longer = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Race race = *race_of({100, 300, 100.5, 97, 200}, 0.08, seed);

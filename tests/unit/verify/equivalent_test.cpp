@@ -339,7 +339,7 @@ TEST(Equivalent, DeepPairsAreComparedPartByPart) {
   EXPECT_LT(result.log2_error, -100);
 }
 
-TEST(Equivalent, WhatIsStoppedOrTooLargeIsUndecided) {
+TEST(Equivalent, IsUndecidedIfStoppedOrTooLarge) {
   Model a, b;
   a.out(a.matmul(a.matmul(a.x, a.w), a.w));
   b.out(b.matmul(b.x, b.matmul(b.w, b.w)));
