@@ -119,7 +119,7 @@ void widen(DType dtype, const std::byte* from, Integer* to, int64_t count) {
   case DType::I32: return each<Integer, int32_t>(from, to, count, same);
   case DType::I64: return each<Integer, int64_t>(from, to, count, same);
   case DType::Bool: return each<Integer, uint8_t>(from, to, count, same);
-  default: assert(false && "no integers");
+  default: assert(false && "not an integer dtype");
   }
 }
 

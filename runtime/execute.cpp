@@ -14,7 +14,7 @@ namespace tg {
 
 Result<void> check_next(const Plan& plan, llvm::ArrayRef<TensorView> inputs,
                         llvm::ArrayRef<std::optional<size_t>> outputs) {
-  assert(inputs.size() == outputs.size() && "an output, or none, for each input");
+  assert(inputs.size() == outputs.size() && "each input requires an entry in outputs");
   std::vector<TensorView> views(inputs.begin(), inputs.end());
   for (size_t i = 0; i < views.size(); ++i)
     if (outputs[i]) views[i] = {&plan.values[plan.outputs[*outputs[i]].value].type, nullptr};

@@ -210,13 +210,13 @@ void EGraph::set_rule_seen(RuleId rule, uint32_t mark) {
 }
 
 void EGraph::record_history() {
-  assert(state_.unions.empty() && clean() && "what was merged before cannot be explained");
+  assert(state_.unions.empty() && clean() && "history must be recorded before the first merge");
   state_.recording = true;
   state_.edge_born = state_.edge_child;
 }
 
 void EGraph::note_application(RuleId rule, llvm::ArrayRef<uint32_t> words) {
-  assert(words.size() < 1u << 16 && "the length of a row has 16 bits");
+  assert(words.size() < 1u << 16 && "the length of a row is stored in 16 bits");
   state_.history.push_back(rule | static_cast<uint32_t>(words.size()) << 16);
   state_.history.insert(state_.history.end(), words.begin(), words.end());
 }
@@ -224,7 +224,7 @@ void EGraph::note_application(RuleId rule, llvm::ArrayRef<uint32_t> words) {
 // --- back and forth -----------------------------------------------------------------------------
 
 Checkpoint EGraph::checkpoint() {
-  assert(clean() && "checkpoints are taken of rebuilt e-graphs");
+  assert(clean() && "a checkpoint requires a rebuilt e-graph");
   return state_.checkpoint();
 }
 
@@ -235,14 +235,14 @@ void EGraph::rollback(Checkpoint to) {
 }
 
 Delta EGraph::take_back(Checkpoint to) {
-  assert(clean() && "only a rebuilt state can be redone");
+  assert(clean() && "a delta requires a rebuilt e-graph");
   Delta delta;
   state_.undo(to, &delta);
   return delta;
 }
 
 EGraph EGraph::replica(std::shared_ptr<Symbols> symbols, SymbolMap& to) const {
-  assert(clean() && "replicas are made of rebuilt e-graphs");
+  assert(clean() && "a replica requires a rebuilt e-graph");
   EGraph copy(std::move(symbols));
   copy.state_ = state_.replica(to);
   copy.roots_ = roots_;
@@ -260,7 +260,7 @@ EGraph egraph_of(const Graph& graph) {
     llvm::SmallVector<ClassId, 6> children;
     for (NodeId operand : graph.operands({i})) children.push_back(ids[operand.index]);
     ids[i] = add_node(egraph, graph.node({i}).op, graph.attrs({i}), children);
-    assert(ids[i].valid() && "a graph holds only what infer accepts");
+    assert(ids[i].valid() && "the nodes of a graph are well typed");
   }
   for (const GraphOutput& output : graph.outputs())
     egraph.add_root(output.name, ids[output.node.index]);

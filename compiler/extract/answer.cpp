@@ -35,7 +35,7 @@ double sum_of_rewards(const ExtractionProblem& problem) {
 Extraction checked_answer(const ExtractionProblem& problem, Choice choice, std::string algorithm) {
   Extraction out;
   CheckedChoice figures = check_choice(problem, choice);
-  assert(figures.ok() && "extractors hand over sound choices");
+  assert(figures.ok() && "extractors return valid choices");
   trim(problem, choice);
   out.choice = std::move(choice);
   out.dag_cost = figures.dag_cost;

@@ -275,7 +275,7 @@ public:
       built_[cls.index] = !kernel ? build(problem_.node[choice[cls].index], Inner())
                           : plain ? build_apart(*kernel)
                                   : build(*kernel);
-      assert(built_[cls.index].valid() && "an ill-typed node never enters the e-graph");
+      assert(built_[cls.index].valid() && "the nodes of an e-graph are well typed");
     }
     auto roots = problem_.problem.roots();
     for (size_t i = 0; i < roots.size(); ++i)

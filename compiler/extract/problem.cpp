@@ -17,7 +17,7 @@ ClassIx ExtractionProblem::add_class() {
 }
 
 NodeIx ExtractionProblem::add_node(ClassIx cls, double cost, llvm::ArrayRef<ClassIx> children) {
-  assert(cost > -kInfiniteCost && "costs are not NaN and not -infinity");
+  assert(cost > -kInfiniteCost && "a cost is neither NaN nor -infinity");
   assert(cls.index < class_count() && "the class exists");
   NodeRow row;
   row.cls = cls;
@@ -158,7 +158,7 @@ CheckedChoice check_choice(const ExtractionProblem& problem, const Choice& choic
 
 void trim(const ExtractionProblem& problem, Choice& choice) {
   CheckedChoice checked = check_choice(problem, choice);
-  assert(checked.ok() && "only a complete choice can be trimmed");
+  assert(checked.ok() && "trim() requires a complete choice");
   Choice kept(choice.node.size());
   for (ClassIx cls : checked.order) kept.node[cls.index] = choice[cls];
   choice = std::move(kept);

@@ -326,7 +326,7 @@ std::string to_text(const Graph& graph, const TextOptions& options) {
   SourceManager sources;
   DiagnosticSink sink;
   Ast ast = parse(sources, sources.add(graph.name(), written), sink);
-  assert(!sink.failed() && "what is written can be read");
+  assert(!sink.failed() && "the written text parses");
   return sink.failed() ? written : format(ast, sources);
 }
 

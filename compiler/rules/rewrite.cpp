@@ -238,7 +238,7 @@ private:
       for (NodeId operand : work_.operands(source)) operands.push_back(placed[operand.index]);
       llvm::SmallVector<ValueId, 6> attrs(work_.attrs(source).begin(), work_.attrs(source).end());
       placed[source.index] = result.add(work_.node(source).op, attrs, operands);
-      assert(placed[source.index].valid() && "what was well typed stays so");
+      assert(placed[source.index].valid() && "a copy of a well-typed node is well typed");
     }
   }
 

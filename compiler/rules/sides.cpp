@@ -114,7 +114,7 @@ Graph without_fused(const Graph& graph) {
     llvm::SmallVector<NodeId, 8> operands;
     for (NodeId operand : graph.operands({i})) operands.push_back(at[operand.index]);
     at[i] = copied_plain(graph, {i}, operands, result);
-    assert(at[i].valid() && "a graph's own fused_map has a body");
+    assert(at[i].valid() && "the body of a fused_map in a graph parses");
   }
   for (const GraphOutput& output : graph.outputs())
     result.add_output(output.name, at[output.node.index]);

@@ -11,7 +11,7 @@ Graph graph_of(const EGraph& egraph, const Graph& source, llvm::ArrayRef<ENodeId
     for (ClassId child : egraph.children(id)) operands.push_back(built[egraph.find(child).index]);
     const ENode& node = egraph.node(id);
     NodeId added = out.add(node.op, egraph.symbols().attrs(node.attrs), operands);
-    assert(added.valid() && "an ill-typed node never enters the e-graph");
+    assert(added.valid() && "the nodes of an e-graph are well typed");
     built[class_of(egraph, id).index] = added;
   }
   for (const EGraphRoot& root : egraph.roots())

@@ -138,7 +138,7 @@ void Incumbent::use(ClassId cls) {
     if (row.uses++ > 0) continue;
     ENodeId& node = chosen(cls);
     if (!node.valid() || class_at(egraph_, cls).weight_only()) node = row.pick;
-    assert(node.valid() && "a class without a finite form is never brought into use");
+    assert(node.valid() && "a used class has a node of finite cost");
     total_ += price(node);
     for (ClassId child : egraph_.children(node)) worklist_.push_back(egraph_.find(child));
   }

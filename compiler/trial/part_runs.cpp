@@ -61,7 +61,7 @@ private:
   /// Returns the value of a node to one reader. The last reader takes it over.
   Tensor use(NodeId node) {
     std::optional<Tensor>& value = values_[node.index];
-    assert(value && "parts come in the order of the graph");
+    assert(value && "parts run in the order of the graph");
     return --uses_left_[node.index] == 0 ? *std::exchange(value, std::nullopt) : *value;
   }
 
@@ -88,7 +88,7 @@ private:
     return [values = std::move(values), compile](const PlanValue& value) -> Result<Tensor> {
       size_t number = 0; // after "w"
       [[maybe_unused]] bool bad = llvm::StringRef(value.name).drop_front().getAsInteger(10, number);
-      assert(!bad && number < values.size() && "a cut-out numbers its weights");
+      assert(!bad && number < values.size() && "weights of a cut-out are named by number");
       return contents_of(values[number], compile);
     };
   }

@@ -95,7 +95,7 @@ NodeId Simplifier::make(OpKind op, llvm::ArrayRef<ValueId> attrs, llvm::ArrayRef
       operands[1].index < operands[0].index)
     std::swap(operands[0], operands[1]);
   NodeId id = to_.add(op, attrs, operands);
-  assert(id.valid() && "what was well typed stays so");
+  assert(id.valid() && "a copy of a well-typed node is well typed");
   if (simpler_.size() <= id.index) simpler_.resize(id.index + 1);
   if (simpler_[id.index].valid()) return simpler_[id.index];
   bool is_leaf = op_info(op).has(Trait::Leaf);

@@ -89,7 +89,7 @@ NodeId copy_node(const Graph& from, NodeId id, llvm::ArrayRef<NodeId> operands, 
   for (size_t slot = 0; slot < from.attrs(id).size(); ++slot)
     attrs.push_back(to.symbols().value(from.attr(id, slot)));
   NodeId copy = to.add(op, attrs, operands);
-  assert(copy.valid() && "a node that was well typed once is so again");
+  assert(copy.valid() && "a copy of a well-typed node is well typed");
   return copy;
 }
 

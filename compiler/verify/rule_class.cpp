@@ -89,7 +89,7 @@ void ClassWatch::observe_not_finite(const Joined& sides, uint64_t seed, const st
   if (!leaves || !spread_.empty()) return;
   for (size_t i = 0; i < sides.a.size(); ++i) {
     auto values = evaluate(sides.graph, leaves, {sides.a[i], sides.b[i]});
-    assert(values && "probes fill every leaf");
+    assert(values && "a probe gives each leaf a value");
     const NodeValues &left = (*values)[0], &right = (*values)[1];
     size_t broken = 0;
     for (size_t j = 0; j < left.size(); ++j)

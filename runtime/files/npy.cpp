@@ -216,7 +216,7 @@ std::string format_npy(const Tensor& tensor) {
   llvm::StringRef descr;
   for (const DescrRow& row : kDescrs)
     if (row.dtype == type.dtype && row.bytes == 0) descr = row.descr;
-  assert(!descr.empty() && "every other dtype is NumPy's");
+  assert(!descr.empty() && "NumPy has every dtype except bf16");
   std::string header = "{'descr': '" + std::string(dtype_size(type.dtype) == 1 ? "|" : "<") +
                        descr.str() + "', 'fortran_order': False, 'shape': (";
   for (int64_t dim : type.shape) header += std::to_string(dim) + ",";

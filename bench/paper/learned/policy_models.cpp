@@ -98,7 +98,7 @@ Result<Graph> network(llvm::StringRef file, llvm::StringRef model, NetworkSettin
   DiagnosticSink sink;
   const auto* own =
       llvm::find_if(paper_files(), [&](const EmbeddedFile& f) { return f.name == file; });
-  assert(own != paper_files().end() && "the file is one of this folder");
+  assert(own != paper_files().end() && "the file is embedded");
   FileId text = sources.add(file.str(), own->text.str());
   std::optional<Graph> graph =
       load_model(sources, text, {model.str(), std::move(settings), {}, false}, sink);

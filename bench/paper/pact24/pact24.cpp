@@ -159,7 +159,7 @@ int32_t Search::descend(int32_t at) {
     at = node.edges[action].child;
     egraph_.checkpoint();
     [[maybe_unused]] bool done = egraph_.redo(tree_[at].change);
-    assert(done && "the e-graph is in the state of the parent");
+    assert(done && "redo() requires the state of the parent");
     explorer_.moved();
     if (explorer_.full()) return -1;
   }

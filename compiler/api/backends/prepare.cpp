@@ -35,7 +35,7 @@ namespace {
 std::vector<double> estimates_of(const Graph& graph) {
   std::vector<double> prices(graph.size(), 0);
   Result<std::unique_ptr<CostModel>> model = make_analytic_cost("cpu");
-  assert(model && "a profile of the table");
+  assert(model && "`cpu` is a known profile");
   PriceCache cache(graph.symbols(), **model);
   GraphInstances run = instances_of(graph);
   for (size_t i = 0; i < run.nodes.size(); ++i)

@@ -55,7 +55,7 @@ Whole with_kept(const Graph& graph, const KeptOperators& kept) {
   // Uses separate symbols, because other threads may use the source.
   Graph source = transfer(kept.source, std::make_shared<Symbols>());
   std::optional<Graph> joined = onnx::join_kept(source, kept.nodes);
-  assert(joined && "no file has a circle");
+  assert(joined && "the graph of a file is acyclic");
   return {std::move(*joined),
           {std::move(kinds),
            "the source is written: in the new graph, a kept operator would depend "

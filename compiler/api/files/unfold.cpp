@@ -46,7 +46,7 @@ void copy_nodes(const Graph& from, Graph& to, std::vector<NodeId>& at) {
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : from.operands({i})) operands.push_back(at[operand.index]);
     at[i] = to.add(from.node({i}).op, attrs, operands);
-    assert(at[i].valid() && "what was well typed stays so");
+    assert(at[i].valid() && "a copy of a well-typed node is well typed");
   }
 }
 

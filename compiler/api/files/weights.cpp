@@ -205,7 +205,7 @@ void copy_node(const Graph& from, NodeId id, Graph& to, std::vector<NodeId>& at)
   llvm::SmallVector<NodeId, 4> operands;
   for (NodeId operand : from.operands(id)) operands.push_back(at[operand.index]);
   at[id.index] = to.add(from.node(id).op, from.attrs(id), operands);
-  assert(at[id.index].valid() && "what was well typed stays so");
+  assert(at[id.index].valid() && "a copy of a well-typed node is well typed");
 }
 
 class Folder {

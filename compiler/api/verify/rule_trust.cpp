@@ -81,7 +81,7 @@ RuleVerdict verdict_of(llvm::StringRef message) {
   bool read = !status.getAsInteger(10, number) && !line.getAsInteger(10, line_size) &&
               !why.getAsInteger(10, why_size);
   std::optional<RuleVerdict> verdict = parse_verdict(rest.take_front(line_size));
-  assert(read && verdict && "children are this program");
+  assert(read && verdict && "a child process runs this program");
   (void)read;
   rest = rest.drop_front(line_size);
   verdict->status = static_cast<RuleVerdict::Status>(number);

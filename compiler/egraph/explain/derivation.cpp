@@ -19,7 +19,7 @@ NodeId Translation::copy(NodeId node) {
   llvm::SmallVector<NodeId, 6> operands;
   for (NodeId operand : from_.operands(node)) operands.push_back(images_.lookup(operand.index));
   NodeId made = to_.add(from_.node(node).op, attrs, operands);
-  assert(made.valid() && "what was well typed is so elsewhere");
+  assert(made.valid() && "a copy of a well-typed node is well typed");
   return made;
 }
 

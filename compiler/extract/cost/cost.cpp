@@ -54,7 +54,7 @@ double PriceCache::price(const OpInstance& instance) {
   uint64_t hash = hash_of(key);
   if (const Entry* known = find(key, hash)) return known->price;
   double price = model_.price(symbols_, instance);
-  assert(price >= 0 && "prices are not negative and not NaN");
+  assert(price >= 0 && "a price is neither negative nor NaN");
   entries_[hash].push_back({std::move(key), price});
   ++size_;
   return price;

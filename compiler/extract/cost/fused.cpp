@@ -58,7 +58,7 @@ FusedProblem with_patterns(const ExtractionProblem& problem, std::vector<FusedPa
     if (problem.load({n})) out.problem.set_load(added);
   }
   for (const FusedPattern& pattern : patterns) {
-    assert(fault_of(problem, pattern).empty() && "sound patterns");
+    assert(fault_of(problem, pattern).empty() && "fused patterns are valid");
     out.problem.add_node(problem.class_of(pattern.nodes.front()), pattern.cost,
                          outer_children(problem, pattern));
   }

@@ -70,7 +70,7 @@ private:
     std::vector<const Graph*> graphs;
     for (const Trial& trial : trials) graphs.push_back(&trial.graph.graph);
     std::vector<GroupPrice> found = groups_.price(graphs);
-    assert(found.size() == trials.size() && "a price for each graph");
+    assert(found.size() == trials.size() && "each graph requires one price");
     for (size_t i = 0; i < trials.size(); ++i) trials[i].price = found[i];
     priced_ += trials.size();
   }

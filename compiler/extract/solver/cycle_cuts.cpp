@@ -137,7 +137,7 @@ private:
       for (uint32_t arc : out_[queue[q]]) { // arc ^ 1 enters
         uint32_t from = arcs_[arc].to;
         if (in[from] || arcs_[arc ^ 1].left <= kFlows) continue;
-        assert(from != source_ && "the target is cut off");
+        assert(from != source_ && "a cut separates the source from the target");
         in[from] = true;
         queue.push_back(from);
       }

@@ -82,7 +82,7 @@ std::vector<Rule> near_rules() {
   DiagnosticSink sink;
   Ast tree = parse(sources, sources.add("<pieces like composites>", text), sink);
   std::vector<Rule> rules = rules_from_ast(tree, sources, sink, nullptr, RuleTypes::Known);
-  assert(!sink.failed() && "they are rules");
+  assert(!sink.failed() && "the built-in rules parse");
   return rules;
 }
 

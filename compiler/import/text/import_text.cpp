@@ -256,7 +256,7 @@ std::vector<GraphCall> library_calls(const Graph& graph,
   DiagnosticSink sink;
   Ast tree = parse(sources, sources.add("<bodies of library functions>", kBodies.str()), sink);
   std::vector<Rule> rules = rules_from_ast(tree, sources, sink, nullptr, RuleTypes::Known);
-  assert(!sink.failed() && "they are rules");
+  assert(!sink.failed() && "the built-in rules parse");
   std::vector<GraphCall> calls;
   for (const RuleMatchIn& match : closed_matches(graph, rules)) {
     const Rule& rule = rules[match.rule];

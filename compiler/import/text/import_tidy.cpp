@@ -60,7 +60,7 @@ private:
       if (made.valid() && result_.type(made) == source_.type(id)) return made;
     }
     NodeId made = result_.add(node.op, attrs, operands);
-    assert(made.valid() && "what was well typed stays so");
+    assert(made.valid() && "a copy of a well-typed node is well typed");
     return made;
   }
 

@@ -206,12 +206,12 @@ consteval bool pointwise_complete() {
   }
   return true;
 }
-static_assert(pointwise_complete(), "every pointwise operator says how it changes: a row above");
+static_assert(pointwise_complete(), "every pointwise operator has a row with its derivative");
 
 const PointwiseRow& row_of(OpKind op) {
   for (const PointwiseRow& row : kPointwise)
     if (row.op == op) return row;
-  llvm_unreachable("the table is complete");
+  llvm_unreachable("the table has every pointwise operator");
 }
 
 /// Returns the operands, then the attributes as literals.

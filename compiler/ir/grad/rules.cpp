@@ -30,7 +30,7 @@ Reverse::Reverse(NodeBuilder& build, NodeId node, NodeId dy, std::vector<bool> w
 
 const Value& Reverse::attr(llvm::StringRef name) const {
   int slot = op_info(op()).attr_slot(name);
-  assert(slot >= 0 && "rules name attributes of the table");
+  assert(slot >= 0 && "the operator has an attribute of this name");
   return b.graph().attr(node, static_cast<size_t>(slot));
 }
 

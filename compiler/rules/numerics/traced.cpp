@@ -162,7 +162,7 @@ Expressions::Expressions() : outer_(innermost) {
 Expressions::~Expressions() { innermost = outer_; }
 
 Expressions& Expressions::current() {
-  assert(innermost && "scalars have expressions");
+  assert(innermost && "traced scalars require an Expressions on this thread");
   return *innermost;
 }
 

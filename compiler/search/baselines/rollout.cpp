@@ -80,7 +80,7 @@ RolloutReport Rollouts::run() {
   }
   if (report_.best_rollout >= 0) {
     [[maybe_unused]] bool done = egraph_.redo(best_);
-    assert(done && "the e-graph is at the root, where the change came from");
+    assert(done && "redo() requires the state in which the change was made");
   }
   egraph_.release(root_);
   report_.nodes = node_count(egraph_);

@@ -45,7 +45,7 @@ private:
 
   void feed(const Delta& change) {
     [[maybe_unused]] bool fed = egraph_.feed(change, map_);
-    assert(fed && "the replica is in the state of the parent");
+    assert(fed && "the replica must be in the state of the parent");
   }
 
   void go_to(const SearchTree& tree, const Simulation& simulation) {

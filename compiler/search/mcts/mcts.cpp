@@ -232,7 +232,7 @@ void TreeSearch::play_apart(llvm::MutableArrayRef<Simulation> simulations) {
     go_to(simulations[i]);
     roll_out(simulations[i]);
     go_back();
-    assert((simulations[i].least == least || limit()) && "boards make no difference");
+    assert((simulations[i].least == least || limit()) && "all boards give equal costs");
   }
 }
 
@@ -250,7 +250,7 @@ void TreeSearch::descend(Simulation& simulation) {
     if (child < 0) break;
     egraph_.checkpoint();
     [[maybe_unused]] bool done = egraph_.redo(tree_[child].change);
-    assert(done && "the e-graph is in the state of the parent");
+    assert(done && "redo() requires the state of the parent");
     board_.explorer.moved();
     enter(child, simulation);
     restore_incumbent(tree_[child]);
@@ -304,7 +304,7 @@ void TreeSearch::go_to(const Simulation& simulation) {
   for (int32_t at : simulation.path) {
     const SearchTree::Node& node = tree_[at];
     [[maybe_unused]] bool done = at == 0 || egraph_.redo(node.change);
-    assert(done && "the e-graph is in the state of the parent");
+    assert(done && "redo() requires the state of the parent");
     board_.pool.add(node.found);
     for (uint32_t number : node.spent) board_.pool.spend(number);
   }
@@ -376,7 +376,7 @@ void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, C
   board_.explorer.find_new(mark, made.found);
   made.change = egraph_.take_back(before);
   [[maybe_unused]] bool again = egraph_.redo(made.change);
-  assert(again && "taken back just now");
+  assert(again && "the change was undone just before");
   board_.explorer.moved();
   tree_.weigh(made);
   node.edges.push_back({number, tree_.last()});

@@ -68,7 +68,7 @@ public:
     llvm::SmallVector<NodeId, 5> operands;
     for (NodeId operand : from_.operands(node)) operands.push_back(of(operand));
     NodeId copy = to_.add(from_.node(node).op, attrs(node), operands);
-    assert(copy.valid() && "what was well typed is so elsewhere");
+    assert(copy.valid() && "a copy of a well-typed node is well typed");
     set(node, copy);
     return copy;
   }
@@ -286,7 +286,7 @@ private:
       size_t number = 0;
       llvm::StringRef name = terms.attr({i}, 0).text;
       [[maybe_unused]] bool bad = name.drop_front().getAsInteger(10, number);
-      assert(!bad && "a cut-out numbers its leaves");
+      assert(!bad && "leaves of a cut-out are named by number");
       if (op == OpKind::Input)
         into.set({i}, nodes[place.inputs[number - 1].index]);
       else
@@ -304,7 +304,7 @@ private:
     llvm::SmallVector<NodeId, 6> operands;
     for (NodeId operand : graph_.operands(node)) operands.push_back(after_[operand.index]);
     NodeId made = whole_.terms.add(graph_.node(node).op, graph_.attrs(node), operands);
-    assert(made.valid() && "equal types below, equal types above");
+    assert(made.valid() && "operands of equal types give a result of equal type");
     return made;
   }
 

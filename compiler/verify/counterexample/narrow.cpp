@@ -36,7 +36,7 @@ public:
       prints_[id.index] = print;
     });
     auto values = evaluation.run(point);
-    assert(values && "the point fills every leaf");
+    assert(values && "the point gives each leaf a value");
   }
 
   Joined run(size_t output) {
@@ -139,7 +139,7 @@ private:
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : graph_.operands(id)) operands.push_back(made[operand.index]);
     NodeId node = to.add(graph_.node(id).op, graph_.attrs(id), operands);
-    assert(node.valid() && "a node that was well typed once is so again");
+    assert(node.valid() && "a copy of a well-typed node is well typed");
     return node;
   }
 

@@ -78,7 +78,7 @@ FieldCheck::Outcome FieldCheck::run(size_t number) {
     Evaluation<Field> evaluation(joined_.graph, pairs_);
     evaluation.stop_when(options_.stop);
     auto values = evaluation.run(leaves());
-    assert(values && "every leaf is filled");
+    assert(values && "every leaf has a value");
     if (evaluation.stopped() || point_.stop_requested()) return Outcome::Stopped;
     if (field_point.spoilt) continue;
     for (size_t i = 0; 2 * i < pairs_.size(); ++i)

@@ -63,7 +63,7 @@ Integer Math<Integer>::literal(double value) {
 Integer Math<Integer>::unary(OpKind op, Integer x) {
   if (op == OpKind::Relu) return Integer(std::max<int64_t>(x.value, 0));
   if (op == OpKind::Floor || op == OpKind::Round) return x;
-  assert(op == OpKind::Sign && "no operator on integers");
+  assert(op == OpKind::Sign && "not a unary operator on integers");
   return Integer(x.value > 0 ? 1 : x.value < 0 ? -1 : 0);
 }
 
@@ -76,7 +76,7 @@ Integer Math<Integer>::binary(OpKind op, Integer x, Integer y) {
   case OpKind::Less: return Integer(x.value < y.value);
   case OpKind::LessEqual: return Integer(x.value <= y.value);
   case OpKind::Equal: return Integer(x.value == y.value);
-  default: assert(false && "no binary operator on integers"); return x;
+  default: assert(false && "not a binary operator on integers"); return x;
   }
 }
 
@@ -104,7 +104,7 @@ Integer Math<Integer>::min_of(llvm::ArrayRef<Integer> values) {
 }
 
 void Math<Integer>::softmax(llvm::MutableArrayRef<Integer>) {
-  assert(false && "softmax takes floats");
+  assert(false && "softmax requires floats");
 }
 
 double Math<double>::max_of(llvm::ArrayRef<double> values) { return Doubles::max_of(values); }

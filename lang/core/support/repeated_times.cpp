@@ -19,7 +19,7 @@ double percentile(llvm::ArrayRef<double> sorted, double share) {
 } // namespace
 
 Timing summarise_times(std::vector<double> samples) {
-  assert(!samples.empty() && "nothing was measured");
+  assert(!samples.empty() && "at least one sample is required");
   std::sort(samples.begin(), samples.end());
   return {samples.size(), percentile(samples, 0.5), percentile(samples, 0.1),
           percentile(samples, 0.9), samples.front()};

@@ -27,7 +27,7 @@ Deconvolution deconvolution(const Lowering& l, const PlanStep& step) {
     int64_t extra = attr(step, "output_padding").ints[i];
     std::optional<Window> along =
         transposed_window(x[2 + i], w[2 + i], stride, dilation, attr(step, "pad"), extra, i);
-    assert(along && "infer admits nothing else");
+    assert(along && "type inference checks that windows fit");
     d.strides[i] = stride;
     d.dilates[i] = dilation - 1;
     d.before[i] = along->before;

@@ -413,7 +413,7 @@ Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, const T
 }
 
 void set_fill_kernel(Op& op, const Place& dst, const Value& value, const Threads& threads) {
-  assert(is_dense(dst) && "only whole buffers are filled");
+  assert(is_dense(dst) && "fill requires a dense buffer");
   op.threads = threads;
   op.buffers = {dst.buffer};
   op.implementation = "fill";

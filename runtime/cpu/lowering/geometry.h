@@ -25,7 +25,7 @@ inline Geometry geometry(const Shape& image, llvm::ArrayRef<int64_t> kernel, con
     g.dilates[i] = dilation[axis] - 1; // oneDNN counts the holes
     std::optional<Window> w =
         window(image[axis + 2], kernel[axis], stride.ints[axis], dilation[axis], pad, i);
-    assert(w && "infer admits only windows that fit");
+    assert(w && "type inference checks that windows fit");
     g.before[i] = w->before;
     g.after[i] = w->after;
   }

@@ -202,13 +202,13 @@ Shape dense_like(const Place& p) { return dense_strides(p.shape, axis_order(p));
 
 const Value& attr(const PlanStep& step, llvm::StringRef name) {
   int slot = op_info(step.op).attr_slot(name);
-  assert(slot >= 0 && "an attribute that ops.def has");
+  assert(slot >= 0 && "ops.def has an attribute of this name");
   return step.attrs[static_cast<size_t>(slot)];
 }
 
 PlanValueId operand(const PlanStep& step, llvm::StringRef name) {
   int index = op_info(step.op).operand_index(name);
-  assert(index >= 0 && "an operand that ops.def has");
+  assert(index >= 0 && "ops.def has an operand of this name");
   return step.operands[static_cast<size_t>(index)];
 }
 

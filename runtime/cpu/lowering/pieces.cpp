@@ -76,7 +76,7 @@ std::optional<Place> image_from_rows(const Lowering& l, const PlanStep& back) {
   const PlanStep* flatten = maker(operand(*norm, "x"));
   if (!flatten || !rows_in_memory_order(l, *flatten)) return std::nullopt;
   const Place& rows = l.place(back.operands[0]);
-  assert(is_plain(rows) && "as its only reader, a reshape, likes it");
+  assert(is_plain(rows) && "a value that only a reshape reads has a plain layout");
   const Shape& shape = l.type(back.result).shape;
   return Place{rows.buffer, rows.offset, shape, nhwc_strides(shape), rows.dtype};
 }

@@ -588,7 +588,7 @@ MapProgram program_of(const PlanStep& step) {
   BodyCompiler compiler(step.operands.size());
   if (step.op != OpKind::FusedMap) return compiler.compile(step.op, step.attrs);
   std::optional<FusedBody> body = parse_fused_body(attr(step, "body").text);
-  assert(body && "infer admits only bodies that parse");
+  assert(body && "type inference parses the body");
   return compiler.compile(*body);
 }
 

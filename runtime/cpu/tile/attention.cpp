@@ -21,7 +21,7 @@ bool vanishes(float exponent) { return !(exponent >= -110); }
 /// A tile for processors without kernels: y = x * panels, for the existing columns.
 void plain_tile(int64_t rows, int64_t panels, int64_t width, const TileCall& call) {
   constexpr int64_t kMostWidth = 16;
-  assert(width <= kMostWidth && "panels for processors without kernels");
+  assert(width <= kMostWidth && "panels without kernels have at most 16 columns");
   for (int64_t r = 0; r < rows; ++r) {
     const float* x = static_cast<const float*>(call.x) + r * call.x_row / 4;
     float* y = static_cast<float*>(call.y) + r * call.y_row / 4;

@@ -130,10 +130,10 @@ void add_rows(const InPlaceRows& rows, const float* w, int64_t w_row, int64_t de
 
 bool has_in_place_rows() { return false; }
 void dot_rows(const InPlaceRows&, const float*, int64_t, int64_t, int64_t, int64_t) {
-  assert(false && "this processor has no such kernel");
+  assert(false && "has_in_place_rows() is false");
 }
 void add_rows(const InPlaceRows&, const float*, int64_t, int64_t, int64_t, int64_t) {
-  assert(false && "this processor has no such kernel");
+  assert(false && "has_in_place_rows() is false");
 }
 
 #endif

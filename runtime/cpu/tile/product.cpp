@@ -59,9 +59,9 @@ Product::Product(ProductShape shape, const Schedule& schedule, const TileKernels
       tiles_(quotient_up(shape_.rows, schedule.tile_rows)),
       panels_(panel_count(shape_.columns, width_)) {
   const Schedule& s = schedule_;
-  assert(s.tile_panels <= most_panels(kernels.isa(), s.tile_rows) && "tiles of that many panels");
-  assert((s.copy_x || shape_.x_depth == 1) && "a tile reads rows of x");
-  assert((s.depth_parts == 1 || !is_narrow()) && "parts of the depth are joined in f32");
+  assert(s.tile_panels <= most_panels(kernels.isa(), s.tile_rows) && "too many panels for a tile");
+  assert((s.copy_x || shape_.x_depth == 1) && "a tile reads x by rows");
+  assert((s.depth_parts == 1 || !is_narrow()) && "parts of the depth are summed in f32");
   for (int64_t tile = 0; tile <= tiles_; ++tile)
     first_rows_.push_back(shape_.rows * tile / tiles_); // divided evenly
   int64_t block_rows = std::min(s.row_block, tiles_) * s.tile_rows;

@@ -31,7 +31,7 @@ private:
     TensorType scores{q.dtype, {}};
     bool fit = broadcast_shapes(llvm::makeArrayRef(q.shape).drop_back(2),
                                 llvm::makeArrayRef(keys.shape).drop_back(2), scores.shape);
-    assert(fit && "infer admits nothing else");
+    assert(fit && "type inference checks the shapes");
     (void)fit;
     scores.shape.append({q.shape.end()[-2], keys.shape.back()});
     return scores;
@@ -40,7 +40,7 @@ private:
   TensorType with(const TensorType& scores, PlanValueId mask) const {
     TensorType both{scores.dtype, {}};
     bool fit = broadcast_shapes(type(mask).shape, scores.shape, both.shape);
-    assert(fit && "infer admits nothing else");
+    assert(fit && "type inference checks the shapes");
     (void)fit;
     return both;
   }

@@ -16,7 +16,7 @@ TensorType result_type(const Plan& plan, OpKind op, llvm::ArrayRef<PlanValueId> 
   TypeId type;
   std::string why;
   bool typed = infer(symbols, op, none, types, type, &why);
-  assert(typed && "a body is well typed");
+  assert(typed && "the body of a fused_map is well typed");
   return typed ? symbols.type(type) : TensorType{};
 }
 

@@ -136,7 +136,7 @@ Tree trimmed(const ArcGraph& graph, const llvm::BitVector& reached,
              llvm::ArrayRef<size_t> terminals) {
   std::vector<size_t> back;
   std::optional<Tree> tree = arborescence(within(graph, reached, back));
-  assert(tree && "the arcs reach these nodes");
+  assert(tree && "the arcs reach all nodes of the subgraph");
   for (size_t& arc : *tree) arc = back[arc];
   for (bool changed = true; changed;) {
     changed = false;

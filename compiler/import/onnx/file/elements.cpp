@@ -168,7 +168,7 @@ Result<Elements> elements_from_list(const schema::Tensor& tensor, const ElementT
   case DataList::None:
   case DataList::String: break;
   }
-  assert(false && "asked of types that have bits");
+  assert(false && "element types without bits are refused before");
   return Elements{};
 }
 

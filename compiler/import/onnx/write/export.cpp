@@ -504,7 +504,7 @@ public:
         copier_.set({i}, attention_in_pieces({i}));
       else
         copier_.copy({i});
-      assert(copier_.of({i}).valid() && "what was well typed stays so");
+      assert(copier_.of({i}).valid() && "a copy of a well-typed node is well typed");
     }
     for (const GraphOutput& output : from_.outputs())
       to_.add_output(output.name, copier_.of(output.node));
@@ -599,7 +599,7 @@ Result<Exported> export_graph(const Graph& graph, const ExportOptions& options) 
     return error(Code::unsupported, "opset {0} cannot be written: use {1} to {2}", options.opset,
                  kOldestExport, kNewestExport);
   std::optional<WriteOrder> order = WriteOrder::of(graph, options.kept);
-  assert(order && "join_kept() has looked");
+  assert(order && "join_kept() found an order");
   if (options.kept && options.kept->opset() > options.opset)
     return error(Code::unsupported,
                  "opset {0} is too old for the kept nodes ({1}), which require {2}", options.opset,

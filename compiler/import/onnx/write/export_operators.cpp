@@ -114,7 +114,7 @@ llvm::SmallVector<int64_t, 4> OperatorWriter::window_pads(llvm::ArrayRef<int64_t
   llvm::SmallVector<int64_t, 4> pads(4);
   for (int i = 0; i < 2; ++i) {
     std::optional<Window> w = window(type(0)[2 + i], kernel[i], stride[i], dilation[i], pad, i);
-    assert(w && "shapes are checked");
+    assert(w && "type inference checks that windows fit");
     pads[i] = w->before;
     pads[2 + i] = w->after;
   }
@@ -156,7 +156,7 @@ Result<Operand> OperatorWriter::conv_transpose2d() {
   for (int i = 0; i < 2; ++i) {
     std::optional<Window> along = transposed_window(x[2 + i], w[2 + i], attr(0).ints[i],
                                                     attr(3).ints[i], attr(1), attr(2).ints[i], i);
-    assert(along && "shapes are checked");
+    assert(along && "type inference checks that windows fit");
     pads[i] = along->before;
     pads[2 + i] = along->after;
   }

@@ -210,7 +210,7 @@ private:
     if (from_.node(id).op == OpKind::ReduceMean)
       attrs[0] = to_.symbols().value(Value::of_ints({1}));
     NodeId made = to_.add(from_.node(id).op, attrs, operands);
-    assert(made.valid() && "what goes row by row does so over matrices");
+    assert(made.valid() && "an operator on rows accepts matrices");
     return made;
   }
 

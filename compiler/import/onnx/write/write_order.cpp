@@ -57,7 +57,7 @@ private:
     }
     for (const std::string& name : kept_->nodes[item - graph_.size()].node.input()) {
       if (name.empty()) continue;
-      assert(order_.of_name.count(name) && "kept nodes read what there is");
+      assert(order_.of_name.count(name) && "operands of kept nodes exist");
       reads.push_back(order_.of_name.lookup(name).index);
     }
     return reads;
@@ -118,7 +118,7 @@ std::optional<Graph> join_kept(const Graph& graph, const KeptNodes& kept) {
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : fixed.operands({i})) operands.push_back(at[operand.index]);
     at[i] = joined.add(fixed.node({i}).op, attrs, operands);
-    assert(at[i].valid() && "what was well typed stays so");
+    assert(at[i].valid() && "a copy of a well-typed node is well typed");
   }
   for (const GraphOutput& output : fixed.outputs())
     joined.add_output(output.name, at[output.node.index]);
