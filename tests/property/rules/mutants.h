@@ -7,6 +7,7 @@
 #include "compiler/rules/instances/kinds.h"
 #include "compiler/rules/rule.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace tg::test {
 struct Mutant {
   Rule rule;
   std::string what; // "operands of term 5 swapped"
+  /// The change is in an attribute of a result that its type determines, such as the shape of a
+  /// reshape. The engine applies the mutant only where both sides have one type, so that it is
+  /// true.
+  bool decided_by_type = false;
 };
 
 class Mutator {
@@ -66,6 +71,14 @@ private:
   std::string at(TermId id) const {
     std::string_view name = op_info(rule_.terms[id].op).name;
     return std::string(name) + " " + std::to_string(id);
+  }
+
+  /// Returns true if the type of a result determines the attribute.
+  bool decided_by_type(TermId id, size_t slot) const {
+    const Term& term = rule_.terms[id];
+    bool shapes = term.op == OpKind::Reshape || term.op == OpKind::Broadcast;
+    bool sizes = term.op == OpKind::Resize && op_info(term.op).attrs()[slot].name == "sizes";
+    return (shapes || sizes) && std::count(rule_.rhs.begin(), rule_.rhs.end(), id) > 0;
   }
 
   /// Swaps each operand with the next.
@@ -151,6 +164,7 @@ private:
       more = push(mutant, list);
     }
     mutant.terms[id].attrs[slot].expr = more;
+    mutants_.back().decided_by_type = decided_by_type(id, slot);
   }
 
   // --- computed values ---------------------------------------------------------------------------
@@ -227,6 +241,7 @@ private:
     ExprIndex with = push(mutant, changed);
     ExprIndex& root = mutant.terms[id].attrs[slot].expr;
     root = replaced(mutant, root, e, with);
+    mutants_.back().decided_by_type = decided_by_type(id, slot);
   }
 
   /// Gives an attribute the value of another one of its kind.
@@ -245,6 +260,7 @@ private:
                 .terms[id]
                 .attrs[slot]
                 .variable = w;
+            mutants_.back().decided_by_type = decided_by_type(id, slot);
             break;
           }
       }

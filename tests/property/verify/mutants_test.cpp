@@ -35,6 +35,7 @@ enum class Fate : uint8_t { Refuted, NeverTyped, Proved, Argued, Late, Open };
 struct Judged {
   std::string name, file;
   Rule rule;
+  bool decided_by_type = false; // Mutant
   Fate fate{};
   size_t cases = 0; // before it was refuted
 };
@@ -59,7 +60,8 @@ std::vector<Judged> mutants() {
     if (rule.native != Native::No || !seen.insert(form).second) continue;
     for (Mutant& mutant : Mutator(rule).all())
       if (at++ % every() == 0 && llvm::StringRef(rule.name + ": " + mutant.what).contains(part))
-        all.push_back({rule.name + ": " + mutant.what, rule.file, std::move(mutant.rule)});
+        all.push_back({rule.name + ": " + mutant.what, rule.file, std::move(mutant.rule),
+                       mutant.decided_by_type});
   }
   return all;
 }
@@ -99,7 +101,7 @@ void judge(Judged& mutant, const std::vector<std::string>& known) {
   options.seed = kOtherSeed;
   if (verdict.status == RuleVerdict::Status::Empty)
     mutant.fate = Fate::NeverTyped;
-  else if (std::any_of(known.begin(), known.end(), argued))
+  else if (mutant.decided_by_type || std::any_of(known.begin(), known.end(), argued))
     mutant.fate = Fate::Argued;
   else if (prove_rule(mutant.rule).proved)
     mutant.fate = Fate::Proved;
