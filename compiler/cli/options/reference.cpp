@@ -149,29 +149,29 @@ tg \- optimise tensor graphs by rewriting
 .SH DESCRIPTION
 Tangram reads models and rewrite rules in its own language
 .RI ( .tg ),
-searches for a cheaper graph that computes the same, checks it, and runs it.
+searches for a cheaper graph that computes the same function, checks it, and runs it.
 .SH COMMANDS
 )";
 
 constexpr StringRef kManEnd = R"(.SH EXIT STATUS
 .TP
 .B 0
-done
+success
 .TP
 .B 1
-the input is wrong; diagnostics are on standard error
+an error in the input; diagnostics are on standard error
 .TP
 .B 2
-wrong usage
+an error in the command line
 .TP
 .B 3
-a limit left no answer
+a limit was reached before there was an answer
 .TP
 .B 4
-not decided
+undecided
 .TP
 .B 70
-an internal fault
+an internal error
 .SH ENVIRONMENT
 .TP
 .B TANGRAM_LIBRARY
@@ -179,10 +179,10 @@ a folder whose
 .I stdlib
 and
 .I rules
-come before those built into the program
+replace built\-in files of the same names
 .TP
 .B XDG_CACHE_HOME
-where measured costs and verified rules are kept; otherwise
+the folder of caches, such as measured costs and verified rules; default
 .I ~/.cache
 .TP
 .B NO_COLOR

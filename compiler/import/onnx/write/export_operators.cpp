@@ -370,8 +370,8 @@ Operand OperatorWriter::winograd_weight() {
   });
 }
 
-/// A small one is known here; a large one is a range, repeated along the other axes.
-/// A gather of the places that each window holds, which the file counts where they are many.
+/// Writes a Gather of the positions of each window. A small table of positions is a constant; the
+/// file computes a large one from ranges.
 Operand OperatorWriter::windows() {
   constexpr int64_t kMostWritten = 1 << 16;
   auto axis = static_cast<size_t>(attr(0).number);
