@@ -12,7 +12,7 @@ _COMPUTED = "does not depend on inputs: computed when the graph is compiled"
 _RANDOM = "random: drawn in each call"
 _VALUES = "sizes of its result depend on values"
 _GRADIENTS = "for gradients, which PyTorch computes"
-_COMPLEX = "longer than complex.py decomposes"
+_COMPLEX = "the axis is longer than complex.py decomposes"
 _SIZES = "sizes are constants: each combination of them has its own graph"
 
 #: By operator, in the table's words.

@@ -110,7 +110,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
 
 
 def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-    """means, or without the previous elements: a second `scatter` that counts"""
+    """for means, or without the previous elements: a second `scatter` counts the elements"""
     if x.dim() == 0 or include_self and reduce != "mean":
         return NotImplemented
     least = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
@@ -199,7 +199,7 @@ def round_to(x: Any, *, decimals: int) -> Any:
 
 
 def kron(x: Any, y: Any) -> Any:
-    """a product between two of `reshape`; axes of one element stay as they are"""
+    """`mul` of reshaped operands, and `reshape`; axes of size 1 are not split"""
     rank = max(x.dim(), y.dim())
     sizes = [*zip([1] * (rank - x.dim()) + [*x.shape], [1] * (rank - y.dim()) + [*y.shape])]
     apart = [pair for of_x, of_y in sizes for pair in ([(of_x, of_y)] if 1 in (of_x, of_y) else [(of_x, 1), (1, of_y)])]

@@ -228,7 +228,7 @@ def var(w: Writer, node: Node) -> str:
 
 @pieces(aten.var_mean.correction)
 def var_mean(w: Writer, node: Node, place: int) -> str:
-    """`reduce_mean`, and of squares"""
+    """`reduce_mean` of the elements, and of their squares"""
     mean, variance = _variance(w, node)
     return variance if place == 0 else f"reshape({mean}, {literal(list(node.meta['val'][1].shape))})"
 
@@ -272,7 +272,7 @@ def _extreme(name: str) -> Any:
             return _first_extreme_index(w, x, axis, keep, name == "reduce_max")
         found = f"{name}({_ordinal(w, x)}, axes = [{axis}], keepdims = {literal(keep)})"
         return f"cast({found}, bool)" if fake(x).dtype == torch.bool else found
-    piece.__doc__ = f"`{name}`, and its index as of `aten.arg{name[-3:]}`"
+    piece.__doc__ = f"`{name}`, with the index of `aten.arg{name[-3:]}`"
     return piece
 
 

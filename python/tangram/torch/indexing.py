@@ -59,7 +59,7 @@ def flip(w: Writer, node: Node) -> str:
 
 @row(aten.repeat.default)
 def repeat(w: Writer, node: Node) -> str:
-    """`broadcast`, between two of `reshape`"""
+    """`reshape`, `broadcast` and `reshape`"""
     times, made = list(node.args[1]), list(fake(node).shape)
     sizes = list(fake(node.args[0]).shape)
     sizes = [1] * (len(times) - len(sizes)) + sizes

@@ -413,7 +413,7 @@ def reshape(w: Writer, node: Node) -> str:
 
 @row(aten.view_as_real.default)
 def view_as_real(w: Writer, node: Node) -> str:
-    """for constants only: computed when the graph is compiled"""
+    """only for constants: computed when the graph is compiled"""
     return w.value_of_other_model(node)
 
 
@@ -508,7 +508,7 @@ def embedding(w: Writer, node: Node) -> str:
 
 @row(aten.index_select.default)
 def index_select(w: Writer, node: Node) -> str:
-    """`gather`; `resize` where it repeats each element of an image"""
+    """`gather`; `resize` if constants repeat each element of an image"""
     x, axis, places = node.args
     axis %= fake(x).dim()
     image = resize.repeated_image(w, x, {axis: places}, list(fake(node).shape))

@@ -102,13 +102,13 @@ def _nearest(w: Writer, node: Node, exact: bool) -> str:
 
 @row(*_forms(aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_nearest3d))
 def nearest(w: Writer, node: Node) -> str:
-    """`resize`; `gather` where PyTorch's rounding of positions takes other elements"""
+    """`resize`; `gather` if PyTorch's rounding of positions selects other elements"""
     return _nearest(w, node, exact=False)
 
 
 @row(*_forms(aten._upsample_nearest_exact1d, aten._upsample_nearest_exact2d, aten._upsample_nearest_exact3d))
 def nearest_exact(w: Writer, node: Node) -> str:
-    """`resize`; `gather` where PyTorch's rounding of positions takes other elements"""
+    """`resize`; `gather` if PyTorch's rounding of positions selects other elements"""
     return _nearest(w, node, exact=True)
 
 

@@ -63,16 +63,17 @@ def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callabl
 
 def table() -> str:
     """Returns the table as Markdown: OPERATORS.md."""
-    lines = ["# How operators of PyTorch are translated", "",
-             "Made by `python -m tangram.torch`. PyTorch decomposes other operators into these "
-             "if it can; the remaining ones stay with PyTorch."]
+    lines = ["# The operators of PyTorch", "",
+             "This page is for users of the PyTorch backend. It lists the translation of each operator. PyTorch decomposes "
+             "other operators into these if it can; the remaining ones stay with PyTorch. `python -m tangram.torch` prints "
+             "this page."]
     lines += _section(None, "Tangram", {target: _words(handler) for target, handler in HANDLERS.items()})
     lines += _section("Decomposed", "into", {target: _words(rule) for target, rule in decompose.RULES.items()})
     lines += ["", "## Complex numbers", "",
               "The operators below represent complex tensors as pairs of real ones. Others stay with "
               f"PyTorch, such as Fourier transforms along more than {complex_numbers.LONGEST} elements.", "",
               ", ".join(f"`{target}`" for target in sorted(map(str, complex_numbers.RULES)) if target.startswith("aten")) + "."]
-    lines += _section("Core operators that stay with PyTorch", "why", core.STAYS)
+    lines += _section("Core operators that stay with PyTorch", "reason", core.STAYS)
     return "\n".join(lines) + "\n"
 
 
