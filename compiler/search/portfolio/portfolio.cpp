@@ -147,6 +147,7 @@ PortfolioReport PortfolioSearch::run() {
   options_.mcts.explore.node_limit = last;
   reserve(0);
   if (!complete) bound_result();
+  if (stopped() && report_.stop == StopReason::Time) whole(SearchTask::Kind::Late);
   report_.bounds = bounds_on(report_.cost_us, bounds_);
   show(phase_);
   if (!stopped() && full_at_once()) report_.stop = StopReason::Nodes;

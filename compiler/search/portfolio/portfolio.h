@@ -16,6 +16,9 @@
 //   bounds   finally saturates the best network with one more iteration of multi-pattern rules at
 //            a time, as far as nodes and time allow. The report's bound is certified by extraction
 //            from these e-graphs. A cheaper graph in them becomes the result.
+//   late     only if the time limit ended the search: applies the rules of one pattern a few times
+//            to the result, whatever the clock says. Composite operators (attention, fused bias
+//            and activation) are thus found on a machine that gives the search no time.
 //
 // An e-graph is first grown by saturation. If saturation completes, nothing else can be found.
 // Otherwise tree search (mcts.h) grows it. The next sweep or step starts at the best graph, so it

@@ -13,6 +13,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kDeeperSlices = 4;
 
+/// The late search: its iterations, and its e-nodes as a multiple of the graph's nodes.
+constexpr int kLateIterations = 5;
+constexpr size_t kLateGrowth = 8;
+
 /// Searches one graph with its own symbols.
 class Searcher {
 public:
@@ -42,6 +46,7 @@ public:
       add_multi_iterations(1, options_.mcts.explore.node_limit, true);
       break;
     case SearchTask::Kind::Search: search(); break;
+    case SearchTask::Kind::Late: search_late(); break;
     }
     return std::move(out_);
   }
@@ -87,6 +92,19 @@ private:
     return last.complete;
   }
 
+  /// Saturates with the rules of one pattern and extracts without a solver. The number of nodes
+  /// alone limits it, at some microseconds for each, so the result does not depend on the clock.
+  void search_late() {
+    SaturateOptions options = exhaustive();
+    options.iterations = kLateIterations;
+    options.multi_iterations = 0;
+    options.node_limit = std::min(options_.saturate.node_limit, kLateGrowth * line().size());
+    options.time_limit_s = kInfiniteCost;
+    options.stop = StopToken();
+    saturate_once(options, true);
+  }
+  bool is_late() const { return task_.kind == SearchTask::Kind::Late; }
+
   /// Returns the graph from which the next e-graph is built.
   const Graph& line() const { return out_.graph && !anew_ ? *out_.graph : task_.graph; }
   double left() const { return std::chrono::duration<double>(deadline_ - Clock::now()).count(); }
@@ -111,7 +129,8 @@ private:
   /// Saturates once. An e-graph that is cut off is extracted only with `extract_anyway`. For a tree
   /// search task, an e-graph with filtered nodes counts as cut off.
   Saturated saturate_once(SaturateOptions options, bool extract_anyway) {
-    options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
+    if (!is_late())
+      options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
     options.memory_limit_mb = memory_limit_mb_;
     EGraph egraph = egraph_of(line());
     if (options_.explain) egraph.record_history();
@@ -194,6 +213,11 @@ private:
     if (task_.kind == SearchTask::Kind::Deeper)
       slice = std::max(slice, std::min(kDeeperSlices * slice, left() / 2));
     slice = std::min({options.ilp.time_limit_s, slice, left()});
+    if (is_late()) {
+      options.extractor = Extractor::GreedyDag;
+      options.stop = StopToken();
+      slice = kInfiniteCost;
+    }
     if (slice <= 0) return false;
     options.ilp.time_limit_s = slice;
     Clock::time_point start = Clock::now();

@@ -14,7 +14,9 @@ struct SearchTask {
   /// Search: saturation, then tree search. Plain: only saturation, on the schedule of the options.
   /// Thorough: only saturation, all rules in all iterations, extracted even if cut off.
   /// Deeper: only saturation, with one more iteration of multi-pattern rules each time.
-  enum class Kind : uint8_t { Search, Plain, Thorough, Deeper } kind = Kind::Search;
+  /// Late: rules with one pattern, a few times, extracted without a solver; the clock does not end
+  /// it.
+  enum class Kind : uint8_t { Search, Plain, Thorough, Deeper, Late } kind = Kind::Search;
   std::string where;
   bool whole = true; // the network, else a segment of it
 };

@@ -155,6 +155,23 @@ TEST(Portfolio, StoppedAtOnceItReturnsTheSource) {
   EXPECT_EQ(verify(report.graph), "");
 }
 
+/// On a machine that gives the search no time, rules with one pattern still apply.
+TEST(Portfolio, FindsFusedOperatorsWithoutTime) {
+  Graph graph = test::layers(3);
+  UnitCost model;
+  std::vector<Rule> rules = rules_of(kRules);
+  PortfolioOptions options = small();
+  options.explain = true;
+  options.mcts.stop = options.saturate.stop = options.extract.stop = StopToken().within(0);
+  options.mcts.time_limit_s = options.saturate.time_limit_s = 0;
+  PortfolioReport report = search_portfolio(graph, rules, model, options);
+  EXPECT_EQ(report.stop, StopReason::Time);
+  EXPECT_LT(report.cost_us, report.source_us);
+  EXPECT_EQ(verify(report.graph), "");
+  EXPECT_TRUE(report.chain) << report.unexplained;
+  EXPECT_TRUE(llvm::any_of(report.rules_applied, [](auto& row) { return row.rule == "residual"; }));
+}
+
 TEST(Portfolio, WithoutAnyOfItsPartsTheResultIsNeverWorse) {
   Graph graph = test::layers(4);
   UnitCost model;
