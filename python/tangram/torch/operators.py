@@ -450,7 +450,8 @@ def transpose(w: Writer, node: Node) -> str:
 @row(aten.expand.default)
 def expand(w: Writer, node: Node) -> str:
     """`broadcast`"""
-    return f"broadcast({w.operand(node.args[0])}, {literal(list(fake(node).shape))})"
+    x, shape = node.args[0], fake(node).shape
+    return w.operand(x) if fake(x).shape == shape else f"broadcast({w.operand(x)}, {literal(list(shape))})"
 
 
 @row(aten.slice.Tensor)
