@@ -34,7 +34,7 @@ def check_interrupted(tg, folder, guide):
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     errors = running.communicate(timeout=300)[1]
-    assert running.returncode == -signal.SIGINT and errors == "ended; what is done is kept, and the same command goes on\n", errors
+    assert running.returncode == -signal.SIGINT and errors == "interrupted; finished cells are kept, and the same command continues\n", errors
     assert not (folder / "cells.json").exists()
 
 
@@ -70,8 +70,8 @@ def main(tg):
         assert "seed 1, guide was computed with guide " in bench(tg, folder, "--guide", other, fails=True).stderr
         dear = bench(tg, folder, "--guide", guide, "--cost", "analytic:a100", fails=True)
         assert "with cost analytic:cpu, not analytic:a100" in dear.stderr, dear.stderr
-        for wrong, why in [(["--seeds", "0"], "at least 1"), (["--limits", "0"], "above 0"),
-                           (["--networks", "nothing"], "examples/ has no nothing"), (["--guide", folder / "none"], "is needed, not")]:
+        for wrong, why in [(["--seeds", "0"], "at least 1"), (["--limits", "0"], "must be positive numbers"),
+                           (["--networks", "nothing"], "examples/ has no nothing"), (["--guide", folder / "none"], "--guide requires a file")]:
             assert why in bench(tg, folder, *wrong, fails=True).stderr, wrong
     print("ok")
 

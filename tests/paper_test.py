@@ -97,8 +97,8 @@ class Resume(unittest.TestCase):
                 self.file.write_text(json.dumps({first["setting"]: [first["cells"][0], cell]}))
                 with self.subTest(cell=cell):
                     self.assertRegex(self.refused(), rf"E0510.*: cell 2 under `program .*`: `{field}` must be ")
-        for cells, why in ((3, "holds no array"), ([3], "cell 1 under .* it is no object"),
-                           (first["cells"][:1] * 2, "cell 2 under .* another of resnet50 by tensat with seed 1")):
+        for cells, why in ((3, "does not contain an array"), ([3], "cell 1 under .* it is not an object"),
+                           (first["cells"][:1] * 2, "cell 2 under .* an earlier cell also has resnet50 by tensat with seed 1")):
             self.file.write_text(json.dumps({first["setting"]: cells}))
             self.assertRegex(self.refused(), "E0510.*" + why)
 
@@ -195,7 +195,7 @@ class Resume(unittest.TestCase):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         self.assertEqual(done.stderr, "3 cells to compute, 0 known: 2 with rewards from integer programs, at most "
                          "40 s each, 1 others, at most 600 s each; at most 0 s in this run\n")
-        self.assertIn("3 cells are left; the same command goes on with them\n", done.stdout)
+        self.assertIn("3 cells are left; the same command computes them\n", done.stdout)
 
     def test_every_cell_has_its_processor_time(self):
         result = self.fill()
@@ -221,7 +221,7 @@ class Resume(unittest.TestCase):
         done = subprocess.run(command, cwd=self.folder.name, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("E0501", done.stderr)
-        self.assertIn("start `tg-paper table` in the root of the repository", done.stderr)
+        self.assertIn("run `tg-paper table` in the root of the repository", done.stderr)
         self.assertEqual(list(Path(self.folder.name).iterdir()), [])
 
     def test_unknown_names_are_refused(self):
@@ -243,7 +243,7 @@ class OperatorTuner(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 return done.stdout, done.stderr.splitlines()
             stopped, said = table("--total-limit", "0")
-            self.assertIn("goes on from here", said[-1])
+            self.assertIn("continues from here", said[-1])
             self.assertEqual(len(said), 1)
             first, said = table()
             self.assertEqual(len(said), 4)
@@ -255,7 +255,7 @@ class OperatorTuner(unittest.TestCase):
             for type_name in ("C1D", "C2D", "C3D", "BMM", "GRP", "DEP", "T2D", "CAP", "WIN", "FRB"):
                 self.assertIn(type_name, rows)
             self.assertIn("110.2, 6.9, 51.9", rows["GRP"])
-            self.assertTrue("no program here" in rows["GRP"] or re.search(r"\| \d+ / \d+ \|", rows["GRP"]), rows["GRP"])
+            self.assertTrue("not supported" in rows["GRP"] or re.search(r"\| \d+ / \d+ \|", rows["GRP"]), rows["GRP"])
 
     def test_ctrl_c_ends_it(self):
         """The running cell is not stored, and its temporary database is deleted."""
@@ -270,7 +270,7 @@ class OperatorTuner(unittest.TestCase):
             running.send_signal(signal.SIGINT)
             _, errors = running.communicate(timeout=300)
             self.assertEqual(running.returncode, -signal.SIGINT, errors)
-            self.assertEqual(errors, "ended; what is done is kept, and the same command goes on\n")
+            self.assertEqual(errors, "interrupted; finished cells are kept, and the same command continues\n")
             self.assertEqual(list(Path(folder).iterdir()), [])
 
 

@@ -59,12 +59,12 @@ def agents(tg, folder, model):
     assert done["rounds"] == done["earlier_rounds"] == 2 and not done["stopped"], done
     kept = (folder / "guide.safetensors").read_bytes()
     brief = run(tg, *guide, "--rounds", 4, "--time-limit", "0.001", *common).stdout
-    assert "(time limit), before a round was done" in brief and "stays as it was" in brief, brief
+    assert "(time limit), before a round was complete" in brief and "is unchanged" in brief, brief
     assert (folder / "guide.safetensors").read_bytes() == kept
     # If training is stopped before the first round, the earlier table is kept.
     table = (folder / "gains.json").read_bytes()
     brief = run(tg, *guide[:3], "-o", folder / "gains.json", "--policy", "gains", "--time-limit", "0.001", *common, expect=3).stderr
-    assert "before a round was done" in brief and (folder / "gains.json").read_bytes() == table, brief
+    assert "before a round was complete" in brief and (folder / "gains.json").read_bytes() == table, brief
     run(tg, *guide, "--rounds", 2, "--learning-rate", "0.001", *common)  # the default for a guide
     for args, says in [
         ([*guide, *common, "--seed", 2], "was trained with seed 1, not 2"),
@@ -72,8 +72,8 @@ def agents(tg, folder, model):
         ([*guide, *common, "--numerics", "all"], ", all"),
         ([*guide, "--cost", "analytic:t4", *common[2:]], "was trained with cost analytic:cpu, not analytic:t4"),
         ([*guide[:2], *guide[3:], *common], "was trained with parts"),
-        (["train", model, "-o", folder / "gains.json", "--policy", "gains", "--again"], "`--again` is not of"),
-        (["train", model, "-o", folder / "gains.json", "--policy", "motifs", "--learning-rate", "0.1"], "is not of"),
+        (["train", model, "-o", folder / "gains.json", "--policy", "gains", "--again"], "`--again` is not supported by"),
+        (["train", model, "-o", folder / "gains.json", "--policy", "motifs", "--learning-rate", "0.1"], "is not supported by"),
     ]:
         refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
         assert refused.returncode in (1, 2) and says in refused.stderr, f"{args}\n{refused.stderr}"
@@ -108,7 +108,7 @@ def settings(tg, folder, model):
     damaged[at:at + 4] = struct.pack("<f", float("nan"))
     file.write_bytes(damaged)
     for command in [["opt", model, "--search", "rl", "--policy", file, *TRAIN[1:3]], ["train", model, "-o", file, *TRAIN[3:]]]:
-        assert "in `theta` that are not finite" in run(tg, *command, expect=1).stderr
+        assert "tensor `theta` has values that are not finite" in run(tg, *command, expect=1).stderr
 
 
 def files(tg, folder, model, policy):
@@ -127,17 +127,17 @@ def files(tg, folder, model, policy):
     empty.write_bytes(b"")
     run(tg, "train", model, nothing, "-o", empty, "--policy", "gains", *common)  # no operator of `nothing` has a cost
     for args, says in [
-        (["train", model, "-o", guide, "--policy", "gains", *common], "holds something else"),
-        (["train", model, "-o", model, "--policy", "motifs", *common], "holds something else"),
-        (["train", model, "-o", gains, "--policy", "guide", "--again", *common], "holds something else"),
-        (["train", model, "-o", model, "--again", *TRAIN], "holds something else"),
+        (["train", model, "-o", guide, "--policy", "gains", *common], "contains something else"),
+        (["train", model, "-o", model, "--policy", "motifs", *common], "contains something else"),
+        (["train", model, "-o", gains, "--policy", "guide", "--again", *common], "contains something else"),
+        (["train", model, "-o", model, "--again", *TRAIN], "contains something else"),
         (["train", model, "-o", folder / "new", "--best", folder / "new", *TRAIN], "name the same file"),
         (["train", model, "-o", folder / "new", "--best", "-", "--json", *TRAIN], "both write to standard output"),
         (["train", model, "-o", folder / "new", "--learning-rate", "0", *TRAIN], "requires a number from 1e-09 to 1, not `0`"),
         (["train", nothing, "-o", folder / "new", *TRAIN], "`nothing` takes no time"),
         (["train", nothing, "-o", folder / "new", "--policy", "guide", *common], "no part of these models has a cost"),
-        (["opt", model, "--search", "rl", "--policy", gains], "is text, not a policy that is followed"),
-        (["opt", model, "--search", "rl", "--policy", guide], "has a guide, not a policy that is followed"),
+        (["opt", model, "--search", "rl", "--policy", gains], "contains text, not a policy for `--search rl`"),
+        (["opt", model, "--search", "rl", "--policy", guide], "contains a guide, not a policy for `--search rl`"),
     ]:
         before = {path: path.read_bytes() for path in (model, gains, guide)}
         refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
@@ -186,10 +186,10 @@ def main(tg):
         # If training is stopped before its first update, no file is written; later, the file is kept.
         none = folder / "none.safetensors"
         brief = run(tg, "train", model, "-o", none, "--episodes", 40, "--time-limit", "0.001", *TRAIN, expect=3).stderr
-        assert "stopped by the time limit before an update of 10 episodes was done" in brief and not none.exists(), brief
+        assert "stopped by the time limit before an update of 10 episodes was complete" in brief and not none.exists(), brief
         kept = parts.read_bytes()
         brief = run(tg, "train", model, "-o", parts, "--episodes", 40, "--time-limit", "0.001", *TRAIN).stdout
-        assert "(time limit), before an update of 10" in brief and "stays as it was" in brief and parts.read_bytes() == kept, brief
+        assert "(time limit), before an update of 10" in brief and "is unchanged" in brief and parts.read_bytes() == kept, brief
         settings(tg, folder, model)
 
         # A search follows the policy, and its result is verified.
@@ -207,12 +207,12 @@ def main(tg):
             (["train", model, "-o", parts, "--numerics", "all", *TRAIN], ", all"),
             (["train", model, "-o", parts, *TRAIN[1:]], "not whole runs on cpu, 1 threads"),
             (["train", model, *TRAIN], "-o FILE"),
-            (["opt", model, "--search", "rl"], "follows a trained policy"),
-            (["train", model, "-o", parts, "--policy", "guide", "--best", third], "`--best` is not of `--policy guide`"),
+            (["opt", model, "--search", "rl"], "requires a trained policy"),
+            (["train", model, "-o", parts, "--policy", "guide", "--best", third], "`--best` is not supported by `--policy guide`"),
             (["opt", model, "--policy", whole, "--cost", "analytic:cpu"], "--search rl"),
             (["opt", model, "--search", "taso", "--policy", whole], "--search mcts|rl"),
             (["opt", model, "--policy", model, "--cost", "analytic:cpu"], "chain.tg"),
-            (["train", model, model, "-o", parts, *TRAIN], "is trained on one model"),
+            (["train", model, model, "-o", parts, *TRAIN], "requires a single model"),
             (["opt", model, "--search", "rl", "--policy", model], "chain.tg"),
         ]:
             refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)

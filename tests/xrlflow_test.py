@@ -68,7 +68,7 @@ def goes_on(tg, folder, episodes):
     cell = cells_of(folder)["train"]["dalle.xrlflow-scored.1"]
     assert cell["episodes"] == episodes + 10 == episodes_of(folder / "dalle.xrlflow-scored.1.safetensors"), cell
     assert cell["price_us"] <= cell["source_us"], cell
-    assert "not followed yet" not in bench(tg, folder, "tables").stdout
+    assert "not yet followed" not in bench(tg, folder, "tables").stdout
     return more, cell
 
 
@@ -77,10 +77,10 @@ def check_interrupted(tg, folder, command, send):
     running, _, policy = training(command, folder)
     send(running.pid, signal.SIGINT)
     errors = running.communicate(timeout=300)[1]
-    assert running.returncode == -signal.SIGINT and "Traceback" not in errors and "the same command goes on" in errors, errors
+    assert running.returncode == -signal.SIGINT and "Traceback" not in errors and "the same command continues" in errors, errors
     cell, episodes = cells_of(folder)["train"]["dalle.xrlflow-scored.1"], episodes_of(policy)
     assert cell["episodes"] == episodes >= 10 and cell["measurements"] > 0 and cell["seconds"] > 0 and cell["rules"], cell
-    assert "not followed yet, which the stage `train` does next: dalle.xrlflow-scored.1\n" in bench(tg, folder, "tables").stdout
+    assert "not yet followed (the stage `train` does this next): dalle.xrlflow-scored.1\n" in bench(tg, folder, "tables").stdout
     _, more = goes_on(tg, folder, episodes)
     assert [update[0] for update in more["updates"]] == list(range(10, episodes + 20, 10)), more
     assert more["measurements"] > cell["measurements"] and "uncounted_episodes" not in more, more
@@ -117,7 +117,7 @@ def check_failed(tg, folder):
     assert "exit code 1" in bench(broken, folder, "--episodes", "20", "train").stderr
     check_uncounted(tg, folder, 10)
     (folder / "dalle.xrlflow-scored.1.safetensors").unlink()
-    assert "has 0 episodes, its cell in" in bench(tg, folder, "--episodes", "40", "train", fails=True).stderr
+    assert "has 0 episodes, but its cell in" in bench(tg, folder, "--episodes", "40", "train", fails=True).stderr
 
 
 def interruptions(tg):

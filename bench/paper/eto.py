@@ -103,7 +103,7 @@ def compute(options, commands, name, kind, seed, trials):
         sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
     report = json.loads(done.stdout)
     if report["stopped"]:
-        sys.exit(f"paper eto: {name} {kind} was ended; what is done is kept")
+        sys.exit(f"paper eto: {name} {kind} was interrupted; finished cells are kept")
     lines = [line for line in report["operators"] if line["state"] != "not tuned"]
     return {"most": trials, "trials": report["trials"], "seconds": sum(line["seconds"] for line in lines),
             "operators": [{key: line.get(key, 0) for key in (
@@ -150,7 +150,7 @@ def run(options, cells, rows):
             if cells.find(name, kind, seed):
                 continue
             if time.monotonic() - start > options.total_limit:
-                print(f"paper eto: {options.total_limit:.0f} s are over; another run goes on from here", file=sys.stderr)
+                print(f"paper eto: {options.total_limit:.0f} s are over; the next run continues from here", file=sys.stderr)
                 return
             trials = trials_of(options, cells, name, kind, seed)
             cells.add(name, kind, seed, compute(options, commands, name, kind, seed, trials))
@@ -210,7 +210,7 @@ def tables(options, cells, rows):
     for name, (percent, faster, top) in rows["TYPE"]:
         row, theirs = Medians(options, cells, name), f"| {name} | {percent}, {faster}, {top} |"
         if row.full and not any(map(tuned, row.full)):
-            yield f"{theirs} 0 | no program here | | | | | |"
+            yield f"{theirs} 0 | not supported | | | | | |"
             continue
         count = len(tuned(row.full[0])) if row.full else 0
         yield (f"{theirs} {count or '-'} | {row.throughput('eto')} | {row.speedup('eto')} | {row.trials('eto')} / "
@@ -248,15 +248,15 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", type=lambda text: text.split(","), help="types and networks; default: all")
     parser.add_argument("--kinds", type=lambda text: text.split(","), help=f"some of {', '.join(KINDS)}; default: those of the tables")
-    parser.add_argument("--total-limit", type=float, default=1800, metavar="S", help="cells beyond are left for the next run")
+    parser.add_argument("--total-limit", type=float, default=1800, metavar="S", help="seconds; the next run computes the remaining cells")
     parser.add_argument("--output", default="eto_cells.json")
-    parser.add_argument("--print", action="store_true", help="the tables of the cells that there are")
+    parser.add_argument("--print", action="store_true", help="print the tables of the finished cells")
     options = parser.parse_args()
     options.tg = options.tg.resolve()
     rows = published()
     for option, known in (("only", [name for of in ("TYPE", "NETWORK") for name, _ in rows[of]]), ("kinds", KINDS)):
         if unknown := set(getattr(options, option) or ()) - set(known):
-            parser.error(f"--{option}: no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+            parser.error(f"--{option}: unknown: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     cells = Cells(options.output, setting(options))
     if not options.print:
         run(options, cells, rows)

@@ -109,13 +109,13 @@ class Guided(Experiment):
 def limits(text):
     found = [float(word) for word in text.split(",")]
     if not all(0 < limit < float("inf") for limit in found):
-        raise argparse.ArgumentTypeError("seconds are above 0")
+        raise argparse.ArgumentTypeError("limits must be positive numbers of seconds")
     return found
 
 
 def count(text):
     if int(text) < 1:
-        raise argparse.ArgumentTypeError("at least 1")
+        raise argparse.ArgumentTypeError("must be at least 1")
     return int(text)
 
 
@@ -139,7 +139,7 @@ def main():
     parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
     if not options.tables and not (options.guide and options.guide.is_file()):
-        parser.error(f"--guide: a file of `tg-paper train --policy guide` is needed, not {options.guide}")
+        parser.error(f"--guide requires a file of `tg-paper train --policy guide`, not {options.guide}")
     options.state = options.state.resolve()
     options.guide = options.guide and options.guide.resolve()
     bench = Guided(options)

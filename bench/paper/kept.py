@@ -31,7 +31,7 @@ def run_main(main):
     try:
         return main()
     except Ended as ended:
-        print("ended; what is done is kept, and the same command goes on", file=sys.stderr)
+        print("interrupted; finished cells are kept, and the same command continues", file=sys.stderr)
         sys.stdout.flush()
         signal.signal(ended.number, signal.SIG_DFL)
         os.kill(os.getpid(), ended.number)
@@ -185,7 +185,7 @@ class Experiment:
         known = (self.cells.get(kind, name) or {}).get("depends", depends)
         others = ", ".join(f"{key} {known.get(key)}, not {value}" for key, value in depends.items() if known.get(key) != value)
         if others:
-            sys.exit(f"{self.cells.path}: {kind} {name} was computed with {others}; another --state keeps both")
+            sys.exit(f"{self.cells.path}: {kind} {name} was computed with {others}; use another --state to keep both")
 
     def table(self, head, rows, left=1):
         print("| " + " | ".join(head) + " |")

@@ -144,11 +144,11 @@ class Bench(Experiment):
         policy, graph = self.folder / f"{name}.safetensors", self.folder / f"{name}.tg"
         known = episodes_of(policy)
         if known < cell["episodes"]:
-            sys.exit(f"{policy} has {known} episodes, its cell in {self.cells.path} {cell['episodes']}: training goes on from "
-                     "the file of that cell, or anew without the cell")
+            sys.exit(f"{policy} has {known} episodes, but its cell in {self.cells.path} {cell['episodes']}: restore the "
+                     "file of that cell, or delete the cell to train from the beginning")
         if known > cell["episodes"]:
-            self.say(f"{policy} has {known} episodes, its cell {cell['episodes']}: a training was killed or failed. It goes on; "
-                     "seconds, graphs timed, rules and updates of the others are lost")
+            self.say(f"{policy} has {known} episodes, its cell {cell['episodes']}: a training was killed or failed, and continues. "
+                     "The seconds, timed graphs, rules and updates of the other episodes are lost")
         self.say(f"train {name}, after {known} episodes")
         trained = self.tg("train", model, "-o", policy, "--best", graph, "--policy", self.o.policy, "--rules", "taso",
                           "--episodes", self.o.episodes, "--depth", self.o.depth, "--measure-every", self.o.measure_every,
@@ -369,7 +369,7 @@ class Bench(Experiment):
             rows.append([network, f"{ours['source_us'] / 1e3:.2f}", f"{source / 1e3:.2f}",
                          f"{100 * abs(ours['source_us'] - source) / source:.0f}%", f"{ours['source_us'] / ours['us']:.3f}",
                          f"{source / min(found):.3f}"])
-        self.table(["network", "price, ms", "measured, ms", "apart", "our search: by price", "measured"], rows)
+        self.table(["network", "price, ms", "measured, ms", "difference", "our search: by price", "measured"], rows)
 
     def transfer_table(self):
         rows = []
@@ -377,7 +377,7 @@ class Bench(Experiment):
             def gain(us):
                 return 1 - us / cell["source_us"]
             own = gain(cell["own_followed_us"])
-            kept = f"{100 * gain(cell['followed_us']) / own:.0f}%" if own > 1e-4 else "nothing to keep"
+            kept = f"{100 * gain(cell['followed_us']) / own:.0f}%" if own > 1e-4 else "no gain"
             rows.append([name, f"{cell['source_us']:.0f}", f"{100 * gain(cell['followed_us']):.2f}%", f"{100 * own:.2f}%",
                          f"{100 * gain(cell['own_best_us']):.2f}%", kept, str(cell["episodes"]), str(cell["own_episodes"])])
         self.table(["network, shape", "price, us", "policy of the first shape", "policy of its own", "best of its training",
@@ -388,7 +388,7 @@ class Bench(Experiment):
         names = [f"{network}.{policy}.{seed}" for network in self.o.networks
                  for (policy, seed), cell in self.trainings(network).items() if cell["episodes"] > 0 and "price_us" not in cell]
         if names:
-            print(f"Trained, but not followed yet, which the stage `train` does next: {', '.join(names)}\n")
+            print(f"Trained, but not yet followed (the stage `train` does this next): {', '.join(names)}\n")
 
     def print_commits(self):
         """Prints the commits of the shown cells."""
@@ -415,7 +415,7 @@ STAGES = ["search", "train", "transfer", "measure", "tables"]
 def networks(text):
     unknown = [word for word in text.split(",") if word not in NETWORKS and word not in COMPLETE]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no network of the paper: {', '.join(unknown)}; there are {', '.join([*NETWORKS, *COMPLETE])}")
+        raise argparse.ArgumentTypeError(f"not networks of the paper: {', '.join(unknown)}; known: {', '.join([*NETWORKS, *COMPLETE])}")
     return text.split(",")
 
 
@@ -437,7 +437,7 @@ def main():
     parser.add_argument("--rounds", default=5, type=int)
     parser.add_argument("--runs", default=40, type=int)
     parser.add_argument("--run-threads", default=os.cpu_count(), type=int)
-    parser.add_argument("--measure-seconds", default=0, type=float, help="then no further round is begun; 0: no limit")
+    parser.add_argument("--measure-seconds", default=0, type=float, help="seconds after which no round begins; 0: no limit")
     parser.add_argument("stages", nargs="*", choices=[[], *STAGES], help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.state = options.state.resolve()

@@ -133,8 +133,8 @@ private:
 Result<std::shared_ptr<const tangram::OwnSearch>>
 followed_policy(const tangram::OptimizeOptions& options) {
   if (options.policy.empty())
-    return error(Code::usage, "`--search rl` follows a trained policy, and none is given")
-        .suggest("`tg-paper train MODEL -o FILE` trains one, `--policy FILE` names it");
+    return error(Code::usage, "`--search rl` requires a trained policy")
+        .suggest("train one with `tg-paper train MODEL -o FILE`, and pass it with `--policy FILE`");
   PolicyOptions opened;
   opened.run.threads = static_cast<int>(options.threads);
   TG_TRY(std::shared_ptr<PolicyModels> policy,

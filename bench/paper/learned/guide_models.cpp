@@ -234,19 +234,19 @@ Result<std::unique_ptr<GuideModels>> GuideModels::open(llvm::StringRef path,
                                                        GuideModelOptions options) {
   TG_TRY(Safetensors file, Safetensors::open(path));
   PolicyNotes notes(file.metadata().begin(), file.metadata().end());
-  const char* how = "`tg-paper train --policy guide` writes such agents";
+  const char* how = "train one with `tg-paper train --policy guide`";
   if (find_policy_form(notes["policy"]))
-    return error(Code::bad_data_file, "`{0}` has a policy that is followed, not one that weighs",
+    return error(Code::bad_data_file, "`{0}` contains a policy for `--search rl`, not a guide",
                  path)
-        .suggest("`--search rl` follows it");
+        .suggest("use `--search rl`");
   if (notes["policy"] != kGuide || notes["version"] != kGuideVersion)
-    return error(Code::bad_data_file, "`{0}` is no guide of this version", path).suggest(how);
+    return error(Code::bad_data_file, "`{0}` is not a guide of this version", path).suggest(how);
   if (notes["operators"] != operator_names())
     return error(Code::bad_data_file, "the guide in `{0}` was trained for other operators", path)
         .suggest(how);
   TG_TRY(std::unique_ptr<GuideModels> guide, fresh(std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, guide->steps_) || guide->steps_ < 0)
-    return error(Code::bad_data_file, "`{0}` does not say how far it was trained", path);
+    return error(Code::bad_data_file, "`{0}` does not contain its number of training steps", path);
   TensorType type = guide->theta_.type();
   for (auto [name, tensor] : {std::pair("mean", &guide->mean_),
                               {"theta", &guide->theta_},

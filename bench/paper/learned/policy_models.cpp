@@ -184,7 +184,7 @@ Result<Decision> PolicyModels::decide(const EncodedState& state) {
   TG_TRY(std::vector<Tensor> outputs, act->executable->run(inputs));
   llvm::ArrayRef<float> log_probs = outputs[0].floats().take_front(state.candidates);
   if (llvm::any_of(log_probs, [](float x) { return std::isnan(x); }))
-    return error(Code::not_finite, "the policy's answer is not finite");
+    return error(Code::not_finite, "the output of the policy is not finite");
   return Decision{{log_probs.begin(), log_probs.end()}, outputs[1].floats()[0]};
 }
 
@@ -263,7 +263,8 @@ Result<Tensor> read_tensor(const Safetensors& file, llvm::StringRef path, llvm::
                  type.text());
   TG_TRY(Tensor tensor, file.read(*entry));
   if (!all_finite(tensor))
-    return error(Code::bad_data_file, "`{0}` has numbers in `{1}` that are not finite", path, name);
+    return error(Code::bad_data_file, "`{0}`: tensor `{1}` has values that are not finite", path,
+                 name);
   return tensor;
 }
 
@@ -272,33 +273,35 @@ bool all_finite(const Tensor& tensor) {
 }
 
 Diagnostic not_finite_error() {
-  return error(Code::not_finite, "weights that were learned are not finite")
-      .suggest("smaller steps: a lower `--learning-rate`");
+  return error(Code::not_finite, "the trained weights are not finite")
+      .suggest("use a lower `--learning-rate`");
 }
 
 Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
                                                          PolicyOptions options) {
-  auto no_policy = [&](llvm::StringRef what, llvm::StringRef seat) {
-    return error(Code::bad_data_file, "`{0}` {1}, not a policy that is followed", path, what)
-        .suggest(llvm::formatv("{0} takes its seat in `--search mcts`", seat).str());
+  auto no_policy = [&](llvm::StringRef what) {
+    return error(Code::bad_data_file, "`{0}` contains {1}, not a policy for `--search rl`", path,
+                 what)
+        .suggest("use `--search mcts` for a guide, gains or motifs");
   };
-  if (holds_text(path)) return no_policy("is text", "a table of gains or motifs");
+  if (holds_text(path)) return no_policy("text");
   TG_TRY(Safetensors file, Safetensors::open(path));
   PolicyNotes notes(file.metadata().begin(), file.metadata().end());
-  if (notes["policy"] == "guide") return no_policy("has a guide", "it");
+  if (notes["policy"] == "guide") return no_policy("a guide");
   const PolicyForm* form = find_policy_form(notes["policy"]);
-  const char* how = "`tg-paper train` writes policies";
+  const char* how = "train one with `tg-paper train`";
   if (!form || notes["version"] != kVersion)
-    return error(Code::bad_data_file, "`{0}` is no policy of this version", path).suggest(how);
+    return error(Code::bad_data_file, "`{0}` is not a policy of this version", path).suggest(how);
   if (notes["operators"] != operator_names())
     return error(Code::bad_data_file, "the policy in `{0}` was trained for other operators", path)
         .suggest(how);
   if (llvm::StringRef(notes["layers"]).getAsInteger(10, options.layers) || options.layers < 1 ||
       options.layers > kMostLayers)
-    return error(Code::bad_data_file, "`{0}` does not say how many layers its policy has", path);
+    return error(Code::bad_data_file, "`{0}` does not contain the number of layers of its policy",
+                 path);
   std::unique_ptr<PolicyModels> policy(new PolicyModels(*form, std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, policy->steps_) || policy->steps_ < 0)
-    return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained", path);
+    return error(Code::bad_data_file, "`{0}` does not contain its number of training steps", path);
   // Only the type of the weights is needed: drawing an untrained policy takes half a second.
   TG_TRY(const Graph fresh, network(kModels, "fresh", policy->of_fresh()));
   const TensorType type = fresh.type(fresh.outputs()[0].node);

@@ -39,7 +39,7 @@ public:
     TG_CHECK(check_writable(training_.path));
     for (const Graph* network : networks) TG_CHECK(add(*network));
     if (parts_.empty())
-      return error(Code::usage, "no part of these models has a cost: there is nothing to train on");
+      return error(Code::usage, "no part of these models has a cost, so nothing can be trained");
     out_.networks = parts_.size();
     Result<void> trained = training_.agent == "guide"   ? guide()
                            : training_.agent == "gains" ? gains()

@@ -90,15 +90,15 @@ Result<void> Training::open_policy() {
   TG_CHECK(check_notes(notes, wanted, "policy", training_.path));
   TG_TRY(state_.episodes, count_of(notes, "episodes", "policy", training_.path));
   if (llvm::StringRef(note_of(notes, "best_reward")).getAsDouble(state_.best_reward))
-    return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained",
+    return error(Code::bad_data_file, "`{0}` does not contain the best reward of its training",
                  training_.path);
   return {};
 }
 
 Diagnostic Training::lost_path() const {
-  return error(Code::bad_data_file, "the best graph that `{0}` notes is none of `{1}`",
+  return error(Code::bad_data_file, "the best graph recorded in `{0}` is not a rewrite of `{1}`",
                training_.path, source_.name())
-      .suggest("`--again` begins anew");
+      .suggest("train from the beginning with `--again`");
 }
 
 Result<void> Training::follow_best(RewriteEnvironment& environment) const {

@@ -34,7 +34,7 @@ Result<void> check_notes(const PolicyNotes& notes, const PolicyNotes& wanted, ll
     if (note_of(notes, key) != text)
       return error(Code::usage, "the {0} in `{1}` was trained with {2} {3}, not {4}", what, path,
                    key, note_of(notes, key), text)
-          .suggest("`--again` begins anew, another FILE keeps both");
+          .suggest("use `--again` to train from the beginning, or another FILE to keep both");
   return {};
 }
 
@@ -52,7 +52,7 @@ Result<size_t> count_of(const PolicyNotes& notes, llvm::StringRef key, llvm::Str
                         llvm::StringRef path) {
   size_t count = 0;
   if (llvm::StringRef(note_of(notes, key)).getAsInteger(10, count))
-    return error(Code::bad_data_file, "`{0}` does not say how far its {1} was trained", path, what);
+    return error(Code::bad_data_file, "`{0}` does not contain the {1} of its {2}", path, key, what);
   return count;
 }
 
@@ -64,8 +64,8 @@ bool holds_network(llvm::StringRef path) {
 Result<void> check_replaced(llvm::StringRef path, bool of_its_kind) {
   uint64_t bytes = 0;
   if (of_its_kind || llvm::sys::fs::file_size(path, bytes) || bytes == 0) return {};
-  return error(Code::usage, "`{0}` holds something else: it is not replaced", path)
-      .suggest("give another FILE");
+  return error(Code::usage, "`{0}` contains something else and is not replaced", path)
+      .suggest("use another FILE");
 }
 
 std::string stopped_by(const StopToken& stop) {
@@ -77,7 +77,7 @@ std::string stopped_by(const StopToken& stop) {
 
 Diagnostic nothing_learned(const StopToken& stop, llvm::StringRef unfinished,
                            llvm::StringRef path) {
-  return error(Code::limit_no_answer, "{0} before {1} was done: `{2}` is not written",
+  return error(Code::limit_no_answer, "{0} before {1} was complete: `{2}` is not written",
                stop.cancelled() ? "interrupted" : "stopped by the " + stopped_by(stop), unfinished,
                path);
 }

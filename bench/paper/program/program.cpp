@@ -112,9 +112,8 @@ constexpr Widened kWidened[] = {
     {"--depth", "mcts random pact24 rl", "rl: steps of an episode (100)."},
     {"--exploration", "mcts pact24", ""},
     {"--policy", "mcts rl",
-     "As `tg train` writes it. mcts: guide, gains or motifs, which weigh what is tried; rl: a "
-     "policy "
-     "that is followed."},
+     "A file that `tg-paper train` writes. mcts: guide, gains or motifs, which give priors; rl: a "
+     "policy that chooses every step."},
 };
 
 } // namespace columns
@@ -199,12 +198,12 @@ std::optional<Misuse> check_training(cli::Options& o, llvm::ArrayRef<const Optio
   for (const OptionRow* row : given) {
     bool of_episodes = llvm::is_contained(kOfEpisodes, StringRef(row->flag));
     if (guides ? of_episodes : row->flag == "--rounds")
-      return Misuse{llvm::formatv("`{0}` is not of `--policy {1}`", row->flag, o.policy),
-                    guides ? "it is trained by `--rounds` of searches"
-                           : "it is trained by `--episodes`"};
+      return Misuse{llvm::formatv("`{0}` is not supported by `--policy {1}`", row->flag, o.policy),
+                    guides ? "set `--rounds`, the number of searches of each part"
+                           : "set `--episodes`"};
     if (guides && o.policy != "guide" && llvm::is_contained(kOfNetworks, StringRef(row->flag)))
-      return Misuse{llvm::formatv("`{0}` is not of `--policy {1}`", row->flag, o.policy),
-                    "it is a table, which each training makes anew"};
+      return Misuse{llvm::formatv("`{0}` is not supported by `--policy {1}`", row->flag, o.policy),
+                    "each training computes this table from the beginning"};
   }
   bool rate_given =
       llvm::any_of(given, [](const OptionRow* row) { return row->flag == "--learning-rate"; });

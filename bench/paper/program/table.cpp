@@ -35,9 +35,8 @@ Options table_options(const cli::Options& o) {
 int run_table(cli::Session& session) {
   for (const std::string& network : session.options.files)
     if (llvm::none_of(paper_networks(), [&](const PaperNetwork& n) { return n.name == network; }))
-      return session.fail(
-          error(Code::usage, "the published table has no network `{0}`", network)
-              .suggest("its networks are the names in bench/paper/table/published.def"));
+      return session.fail(error(Code::usage, "the published table has no network `{0}`", network)
+                              .suggest("bench/paper/table/published.def lists its networks"));
   return run(table_options(session.options));
 }
 

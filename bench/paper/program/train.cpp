@@ -33,8 +33,9 @@ void print_line(llvm::raw_ostream& out, const TrainingProgress& now, const Comma
 /// instead.
 void print_nothing_learned(llvm::raw_ostream& out, llvm::StringRef stopped_by, double seconds,
                            llvm::StringRef unfinished, const CommandLine& o) {
-  out << llvm::formatv("stopped after {0:f1} s ({1}), before {2} was done: `{3}` stays as it was\n",
-                       seconds, stopped_by, unfinished, o.out_file);
+  out << llvm::formatv(
+      "stopped after {0:f1} s ({1}), before {2} was complete: `{3}` is unchanged\n", seconds,
+      stopped_by, unfinished, o.out_file);
 }
 
 void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const CommandLine& o,
@@ -50,7 +51,7 @@ void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const C
                            ? llvm::formatv(" after {0}", trained.earlier_episodes).str()
                            : std::string(),
                        trained.seconds, trained.best_reward, trained.measurements);
-  if (trained.refused > 0) out << llvm::formatv(", {0} of them refused", trained.refused);
+  if (trained.refused > 0) out << llvm::formatv(", {0} of them rejected", trained.refused);
   out << "\n";
   if (stopped)
     out << llvm::formatv("stopped before episode {0} ({1}): the next run continues from here\n",
@@ -124,7 +125,7 @@ void print_agent(llvm::raw_ostream& out, const TrainedAgent& trained, const Comm
       trained.earlier_rounds > 0 ? llvm::formatv(" after {0}", trained.earlier_rounds).str()
                                  : std::string(),
       trained.networks, trained.seconds,
-      stopped ? "; stopped before the others: " + trained.stopped_by : std::string());
+      stopped ? "; stopped before the other rounds: " + trained.stopped_by : std::string());
 }
 
 void write_agent(llvm::json::OStream& json, const TrainedAgent& trained) {
@@ -176,8 +177,8 @@ int train_agent(Session& session) {
 int train_policy(Session& session) {
   const CommandLine& o = session.options;
   if (o.files.size() > 1)
-    return session.fail(error(Code::usage, "`--policy {0}` is trained on one model", o.policy)
-                            .suggest("guide, gains and motifs learn from several"));
+    return session.fail(error(Code::usage, "`--policy {0}` requires a single model", o.policy)
+                            .suggest("guide, gains and motifs can be trained on several models"));
   std::optional<LoadedModel> model = cli::load(session);
   if (!model) return session.fail();
   session.print_warnings();
@@ -233,7 +234,7 @@ int run_train(Session& session) {
   const CommandLine& o = session.options;
   if (o.out_file.empty() || o.out_file == "-")
     return session.fail(
-        error(Code::usage, "`tg-paper train` writes the policy to a file: -o FILE"));
+        error(Code::usage, "`tg-paper train` requires `-o FILE`, to which it writes the policy"));
   if (const std::string& best = own(o).best_file; !best.empty() && best != "-")
     if (auto writable = check_writable(best); !writable) return session.fail(writable.error());
   session.interruptible = std::make_unique<cli::Interruptible>(); // each update is saved

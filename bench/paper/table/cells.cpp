@@ -80,7 +80,7 @@ public:
     cell.seconds = amount("seconds"), cell.processor_s = amount("processor_s");
     cell.memory_mb = amount("memory_mb");
     cell.nodes = static_cast<size_t>(amount("nodes"));
-    cell.stopped_by = taken(cell_.getString("stopped_by"), "stopped_by", "a text").str();
+    cell.stopped_by = taken(cell_.getString("stopped_by"), "stopped_by", "a string").str();
     cell.limit_s = amount("limit_s");
     cell.capped = taken(cell_.getBoolean("capped"), "capped", "true or false");
     return cell;
@@ -109,7 +109,7 @@ private:
     return value;
   }
   template <class T> std::string name(llvm::StringRef field, llvm::ArrayRef<T> known) {
-    llvm::StringRef value = taken(cell_.getString(field), field, "a text");
+    llvm::StringRef value = taken(cell_.getString(field), field, "a string");
     expect(llvm::any_of(known, [&](const T& row) { return row.name == value; }), field,
            "a name of the published table");
     return value.str();
@@ -160,8 +160,8 @@ void PaperCells::add(PaperCell cell) {
 }
 
 Diagnostic PaperCells::bad(std::string why) const {
-  return error(Code::bad_cells_file, "`{0}` is no file of cells: {1}", path_, why)
-      .suggest("move it away, or name another with --output; nothing was written");
+  return error(Code::bad_cells_file, "`{0}` is not a file of cells: {1}", path_, why)
+      .suggest("move it away, or pass another file with `--output`; nothing was written");
 }
 
 Result<void> PaperCells::take(const llvm::json::Array& list) {
@@ -170,12 +170,12 @@ Result<void> PaperCells::take(const llvm::json::Array& list) {
       return bad(llvm::formatv("cell {0} under `{1}`: {2}", cells_.size() + 1, setting_, why));
     };
     const llvm::json::Object* object = entry.getAsObject();
-    if (!object) return faulty("it is no object");
+    if (!object) return faulty("it is not an object");
     CellReader reader(*object);
     PaperCell cell = reader.read();
     if (!reader.fault().empty()) return faulty(reader.fault());
     if (find(cell.model, cell.approach, cell.seed))
-      return faulty(llvm::formatv("there is another of {0} by {1} with seed {2}", cell.model,
+      return faulty(llvm::formatv("an earlier cell also has {0} by {1} with seed {2}", cell.model,
                                   cell.approach, cell.seed)
                         .str());
     cells_.push_back(std::move(cell));
@@ -189,14 +189,14 @@ Result<void> PaperCells::read() {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(*file);
   if (!value) return bad(llvm::toString(value.takeError()));
   const llvm::json::Object* settings = value->getAsObject();
-  if (!settings) return bad("it holds no object");
+  if (!settings) return bad("it does not contain an object");
   for (const auto& [setting, list] : *settings) {
     if (llvm::StringRef(setting) != setting_) {
       other_.emplace(llvm::StringRef(setting).str(), list);
       continue;
     }
     const llvm::json::Array* cells = list.getAsArray();
-    if (!cells) return bad(llvm::formatv("`{0}` holds no array", setting_));
+    if (!cells) return bad(llvm::formatv("`{0}` does not contain an array", setting_));
     TG_CHECK(take(*cells));
   }
   return {};

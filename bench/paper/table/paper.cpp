@@ -110,9 +110,9 @@ private:
 /// Checks that the models exist, relative to the current directory.
 Result<void> Paper::check_examples() const {
   if (plan_.jobs.empty() || llvm::sys::fs::is_directory(kExamples)) return {};
-  return error(Code::cannot_read, "there is no folder `{0}` here, where the networks are",
+  return error(Code::cannot_read, "the folder `{0}`, which has the networks, does not exist",
                kExamples)
-      .suggest("start `tg-paper table` in the root of the repository, which has `examples`");
+      .suggest("run `tg-paper table` in the root of the repository");
 }
 
 int Paper::run_job(size_t at) {
@@ -178,9 +178,11 @@ tangram::OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s)
 Result<PaperCell> Paper::cell_of(const PaperJob& job, double limit_s, const tangram::Report& r,
                                  double processor_s) const {
   if (!std::isfinite(r.cost_before_us) || !(r.cost_after_us > 0))
-    return error(Code::no_solution, "`{0}` costs {1} us by `{2}`, its best {3} us: no speed-up",
+    return error(Code::no_solution,
+                 "`{0}` costs {1} us by `{2}`, and its best graph {3} us, so no speedup can be "
+                 "computed",
                  job.network->name, r.cost_before_us, options_.cost.text(), r.cost_after_us)
-        .suggest("cells need prices of all operators");
+        .suggest("a cell requires prices of all operators");
   PaperCell cell;
   cell.model = job.network->name.str(), cell.approach = job.approach->name.str();
   cell.seed = job.seed;
@@ -214,7 +216,7 @@ void Paper::print() {
   print_paper_table(llvm::outs(), cells_);
   llvm::outs() << llvm::formatv("this run: {0} cells in {1:f0} s, {2:f0} s of processor time\n",
                                 made_, elapsed_s(), processor_seconds());
-  if (left_ > 0) llvm::outs() << left_ << " cells are left; the same command goes on with them\n";
+  if (left_ > 0) llvm::outs() << left_ << " cells are left; the same command computes them\n";
 }
 
 } // namespace

@@ -158,14 +158,13 @@ void print_paper_table(llvm::raw_ostream& out, const PaperCells& cells) {
   table.print(out);
   out << "\n"
       << cells.setting() << "\n"
-      << "saved: of the original's time, as published; deviations of one run are 0; "
-         "capped: a limit ended the cell, and with more time it "
-         "may be better\n";
+      << "saved: share of the original's time, as published; the deviation of one run is 0; "
+         "capped: a limit ended the search of the cell, and more time may improve the result\n";
   for (const auto& [approach, sum] : log_seconds)
     out << "geometric mean of seconds, " << approach << ": "
         << llvm::formatv("{0:f3}", std::exp(sum.first / static_cast<double>(sum.second)))
         << " over " << sum.second << " networks\n";
-  out << "rules are the verified ones; the published NASNet-A figures may rest on rules that "
+  out << "rules: the verified ones; the published NASNet-A figures may depend on rules that "
          "are wrong for grouped convolutions\n";
 }
 

@@ -411,7 +411,7 @@ TEST_F(Policies, SaysWhatAFileIsThatIsNoPolicy) {
   auto opened = PolicyModels::open(path, {});
   llvm::sys::fs::remove(path);
   ASSERT_FALSE(opened);
-  EXPECT_NE(opened.error().message.find("no policy of this version"), std::string::npos);
+  EXPECT_NE(opened.error().message.find("is not a policy of this version"), std::string::npos);
 }
 
 // --- learning works ------------------------------------------------------------------------------
