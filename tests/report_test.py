@@ -58,7 +58,7 @@ const readable = () => { const card = getComputedStyle(document.querySelector("s
   const ink = e => getComputedStyle(e).fill != "rgb(0, 0, 0)" && e.closest("svg") ? getComputedStyle(e).fill : getComputedStyle(e).color;
   return all("h1, h2, dt, dd, p, button, .legend li, svg text").every(e => contrast(ink(e), e.closest(".changed") ? getComputedStyle(e.closest(".changed").querySelector("rect") ?? e).fill : card) >= 4.5); };
 const zooms = () => all(".drawing").every(box => { const svg = box.firstChild, before = +svg.getAttribute("width");
-  box.previousSibling.querySelector("[title=larger]").click(); const larger = +svg.getAttribute("width");
+  box.previousSibling.querySelector("[title='zoom in']").click(); const larger = +svg.getAttribute("width");
   box.dispatchEvent(new KeyboardEvent("keydown", {key: "1", bubbles: true})); const own = +svg.getAttribute("width");
   box.dispatchEvent(new KeyboardEvent("keydown", {key: "0", bubbles: true}));
   return larger > before && Math.abs(own - svg.viewBox.baseVal.width) < 1 && +svg.getAttribute("width") <= box.clientWidth; });
@@ -72,26 +72,26 @@ const told = {
   "the script ended": document.body.dataset.ready == "yes",
   "all parts are there": ["cost", "heat", "tree", "chain", "source", "result"].every(id => document.querySelector(`section#${id}`)),
   "the title names the model": document.title.startsWith(document.querySelector("h1").textContent + " - "),
-  "the page is no wider than the window": document.documentElement.scrollWidth <= innerWidth,
+  "the page fits the width of the window": document.documentElement.scrollWidth <= innerWidth,
   "the page uses the width of the window": document.querySelector("header").offsetWidth > 0.9 * innerWidth,
   "the parts are drawn": svgs.length == 2 && all("#cost svg").length > 0,
   "the rules over time fit": all("#heat .box").every(b => b.scrollWidth <= b.clientWidth),
-  "source and result are side by side where there is room": (new Set(["source", "result"].map(id => document.getElementById(id).getBoundingClientRect().top)).size == 1) == (innerWidth >= 1100),
+  "source and result are side by side in a wide window": (new Set(["source", "result"].map(id => document.getElementById(id).getBoundingClientRect().top)).size == 1) == (innerWidth >= 1100),
   "every operator is drawn and listed": all(".drawing .node").length == all(".lines div").length && all(".lines div").length >= 4,
   "no operator is drawn over another": svgs.every(apart),
-  "nothing leaves its drawing": svgs.every(svg => [...svg.querySelectorAll(".edge, .node")].every(e => within(e.getBBox(), svg))),
+  "everything is inside its drawing": svgs.every(svg => [...svg.querySelectorAll(".edge, .node")].every(e => within(e.getBBox(), svg))),
   "no edge runs through an operator": svgs.every(clear),
   "texts are within their boxes": all(".drawing .node text").every(t => t.getComputedTextLength() < t.parentNode.querySelector("rect").width.baseVal.value),
-  "every operator says its shape": all(".drawing .node").every(n => /f32|f16|bf16|bool|i32|i64/.test(n.querySelector(".type")?.textContent ?? "")),
-  "operators say their weights": all(".drawing .weight").length > 0,
-  "what changed is coloured in the drawing and in the list": all(".lines .changed").length == all(".drawing .changed").length && (all(".lines .changed").length > 0) == expect.changed,
+  "every operator shows its shape": all(".drawing .node").every(n => /f32|f16|bf16|bool|i32|i64/.test(n.querySelector(".type")?.textContent ?? "")),
+  "operators show their weights": all(".drawing .weight").length > 0,
+  "changed operators are coloured in the drawing and in the list": all(".lines .changed").length == all(".drawing .changed").length && (all(".lines .changed").length > 0) == expect.changed,
   "drawings and charts have legends": ["cost", "source", "result"].every(id => document.querySelector(`#${id} .legend`)),
   "drawings zoom by button and by key": zooms(),
-  "what scrolls can be reached by a keyboard, and is named": all(".drawing, .box").every(b => b.tabIndex == 0 && b.getAttribute("aria-label")),
+  "scrolling boxes are named and can be reached by keyboard": all(".drawing, .box").every(b => b.tabIndex == 0 && b.getAttribute("aria-label")),
   "drawings, charts and buttons are named": all("svg[role=img]").every(s => s.getAttribute("aria-label")) && all("button, select").every(b => b.textContent.trim() || b.getAttribute("aria-label")),
-  "colours are the system's first": forms[0] == expect.dark,
-  "the switch has a light and a dark form": forms.includes(true) && forms.includes(false) && forms[3] == forms[0],
-  "texts can be read in all of them": legible.every(x => x),
+  "the page starts with the colours of the system": forms[0] == expect.dark,
+  "the switch has a light and a dark theme": forms.includes(true) && forms.includes(false) && forms[3] == forms[0],
+  "texts are readable in all themes": legible.every(x => x),
 };
 parent.postMessage(JSON.stringify(told), "*");
 }</script>"""

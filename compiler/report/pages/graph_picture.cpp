@@ -67,11 +67,11 @@ Result<std::string> picture_file(const Picture& picture, llvm::StringRef path) {
   llvm::StringRef ending = llvm::sys::path::extension(path);
   if (ending == ".dot") return dot_text(picture);
   if (ending != ".svg" && ending != ".html")
-    return error(Code::usage, "a picture is a .svg, .html or .dot file, not `{0}`", path);
+    return error(Code::usage, "a picture requires a .svg, .html or .dot file, not `{0}`", path);
   if (picture.nodes.size() > kMostDrawn)
-    return error(Code::usage, "{0} nodes are too many to draw: {1} at most", picture.nodes.size(),
-                 kMostDrawn)
-        .suggest("a .dot file holds any number");
+    return error(Code::usage, "{0} nodes are too many to draw (the limit is {1})",
+                 picture.nodes.size(), kMostDrawn)
+        .suggest("use a .dot file, which has no limit");
   if (ending == ".html") return drawing_page(picture);
   std::string svg = svg_text(picture);
   size_t inside = svg.find('>') + 1;

@@ -1,7 +1,7 @@
 // The pages of `tg report` and of `:graph F.html`: a single HTML file with style and script,
-// without any network access. The script draws the charts from the trace in the page, whose texts
-// it only inserts as text nodes. Graphs are SVG (graph_picture.h); the script lets users zoom and
-// pan. Colours are variables with a light and a dark value.
+// without any network access. The script draws the charts from the trace in the page. It inserts
+// texts of the trace only as text nodes. Graphs are SVG (graph_picture.h); the script lets users
+// zoom and pan. Colours are variables with a light and a dark value.
 #include "compiler/report/pages/graph_picture.h"
 
 namespace tg::pages {
@@ -51,24 +51,24 @@ section>details{margin-top:8px}summary{cursor:pointer}pre{overflow:auto;margin:6
 constexpr llvm::StringLiteral kShared = R"js(
 "use strict";
 const el=(name,attrs={},...children)=>{const e=document.createElement(name);for(const a in attrs)e.setAttribute(a,attrs[a]);e.append(...children);return e};
-// A button that goes through the three forms of the page. Where the page has no storage (a file), the choice lasts as long as the page.
+// A button that switches between three themes. If the page has no storage (a file), the choice is lost when the page is closed.
 function themeButton(){
   const forms=["auto","light","dark"],button=el("button",{type:"button"});
   let form="auto";
   try{form=localStorage.getItem("tangram-theme")||form}catch{}
   const show=()=>{
     if(form==="auto")delete document.documentElement.dataset.theme;else document.documentElement.dataset.theme=form;
-    button.textContent="Colours: "+(form==="auto"?"as the system":form);
+    button.textContent="Colours: "+(form==="auto"?"system":form);
   };
   button.onclick=()=>{form=forms[(forms.indexOf(form)+1)%3];try{localStorage.setItem("tangram-theme",form)}catch{}show()};
   show();
   return button;
 }
-// A drawing in a box of its own that scrolls: buttons, keys (+ - 0 1) and Ctrl with the wheel change its size, dragging moves it.
+// A drawing in a scrolling box. Buttons, keys (+ - 0 1) and Ctrl with the wheel change its size; dragging moves it.
 function zoomable(svg,label){
   const width=+svg.getAttribute("width"),height=+svg.getAttribute("height");
-  const box=el("div",{class:"drawing",tabindex:"0",role:"group","aria-label":label+"; keys: arrows move it, + and - change its size, 0 fits it in, 1 is its own size"},svg);
-  const told=el("output",{"aria-live":"polite"});
+  const box=el("div",{class:"drawing",tabindex:"0",role:"group","aria-label":label+"; keys: arrows scroll, + and - zoom, 0 fits the width, 1 shows the original size"},svg);
+  const percent=el("output",{"aria-live":"polite"});
   let scale=1;
   const set=(next,x=box.clientWidth/2,y=box.clientHeight/2)=>{
     next=Math.min(4,Math.max(.05,next));
@@ -76,12 +76,12 @@ function zoomable(svg,label){
     scale=next;
     svg.setAttribute("width",width*scale);svg.setAttribute("height",height*scale);
     box.scrollLeft=left*scale-x;box.scrollTop=top*scale-y;
-    told.textContent=Math.round(scale*100)+"%";
+    percent.textContent=Math.round(scale*100)+"%";
   };
   const fit=()=>set(Math.min(1,(box.clientWidth-4)/width));
   const whole=()=>set(Math.min(1,(box.clientWidth-4)/width,(parseFloat(getComputedStyle(box).maxHeight)||box.clientHeight)/height));
   const button=(text,title,act)=>{const b=el("button",{type:"button",title,"aria-label":title+": "+label},text);b.onclick=act;return b};
-  const tools=el("div",{class:"tools"},button("−","smaller",()=>set(scale/1.25)),button("+","larger",()=>set(scale*1.25)),button("width","as wide as the box",fit),button("whole","all of it",whole),button("100%","its own size",()=>set(1)),told);
+  const tools=el("div",{class:"tools"},button("−","zoom out",()=>set(scale/1.25)),button("+","zoom in",()=>set(scale*1.25)),button("width","fit the width",fit),button("whole","show the whole graph",whole),button("100%","original size",()=>set(1)),percent);
   box.addEventListener("keydown",e=>{
     if(e.ctrlKey||e.metaKey||e.altKey)return;
     const act={"+":()=>set(scale*1.25),"=":()=>set(scale*1.25),"-":()=>set(scale/1.25),"0":fit,"1":()=>set(1)}[e.key];
@@ -97,12 +97,12 @@ function zoomable(svg,label){
   box.addEventListener("pointerdown",e=>{if(e.button===0&&e.pointerType==="mouse"){from=[e.clientX+box.scrollLeft,e.clientY+box.scrollTop];box.setPointerCapture(e.pointerId);box.classList.add("dragged")}});
   box.addEventListener("pointermove",e=>{if(from){box.scrollLeft=from[0]-e.clientX;box.scrollTop=from[1]-e.clientY}});
   for(const end of["pointerup","pointercancel"])box.addEventListener(end,()=>{from=null;box.classList.remove("dragged")});
-  // What a node reads and who reads it.
+  // Highlights the edges of the node under the pointer.
   svg.addEventListener("mouseover",e=>{
     const node=e.target.closest(".node");
     for(const edge of svg.querySelectorAll(".edge"))edge.classList.toggle("lit",!!node&&(edge.dataset.from===node.dataset.node||edge.dataset.to===node.dataset.node));
   });
-  // Readable first: what would be too small in the width of the box is scrolled, from the first node.
+  // Starts at a readable size. A drawing that would be too small in the width of the box is scrolled to its first node.
   return{box,tools,start(){if(box.clientWidth/width>.6)fit();else{set(box.clientWidth<500?.75:.85);const first=svg.querySelector(".node rect");box.scrollLeft=(+first.getAttribute("x")+first.getAttribute("width")/2)*scale-box.clientWidth/2}}};
 }
 )js";
@@ -112,11 +112,11 @@ const T=JSON.parse(document.getElementById("trace").textContent),R=T.report,page
 const sv=(name,attrs={},text)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",name);for(const a in attrs)e.setAttribute(a,attrs[a]);if(text!==undefined)e.textContent=text;return e};
 const num=x=>String(Number(x.toPrecision(3)));
 const us=x=>x==null?"?":x>=999.5e3?num(x/1e6)+" s":x>=999.5?num(x/1e3)+" ms":num(x)+" µs";
-const room=s=>s.clientWidth-parseFloat(getComputedStyle(s).paddingLeft)*2; // the width that a section leaves to what it shows
+const room=s=>s.clientWidth-parseFloat(getComputedStyle(s).paddingLeft)*2; // the width of the content of a section
 const section=(id,title,cls="")=>{const s=el("section",{id,class:cls,"aria-label":title},el("h2",{},title));page.append(s);return s};
 const tip=(e,text)=>{e.prepend(sv("title",{},text));return e};
 const cut=(text,most)=>text.length>most?text.slice(0,most-1)+"…":text;
-// Each entry: a sign as SVG of 22 by 14, and what it means.
+// Each entry: a symbol as SVG of 22 by 14, and its meaning.
 const legend=entries=>el("ul",{class:"legend","aria-label":"legend"},...entries.map(([sign,text])=>{const g=sv("svg",{width:22,height:14,viewBox:"0 0 22 14","aria-hidden":"true",class:"chart graph"});g.append(...[].concat(sign));return el("li",{},g,text)}));
 const redrawn=[];
 const draw=(s,make)=>{let old=[];const again=()=>{old.forEach(e=>e.remove());const made=make();s.append(...made);old=made};again();redrawn.push(again)};
@@ -124,9 +124,9 @@ function head(){
   const facts=el("dl"),fact=(name,value)=>facts.append(el("div",{},el("dt",{},name),el("dd",{},String(value))));
   fact("search",R.search);fact("extraction",R.extract);fact("costs",R.cost_model);fact("rules",R.rules);
   fact("e-nodes",R.egraph_nodes);fact("simulations",R.simulations??0);fact("time",R.total_s==null?"?":R.total_s.toPrecision(3)+" s");
-  fact("at least",R.lower_bound_us==null?"not known":us(R.lower_bound_us)+(R.bound_bytes==null?"":", with weights up to "+num(R.bound_bytes/1048576)+" MiB")+(R.optimal?"":", in the e-graph"));fact("seed",R.seed);fact("stopped by",R.stopped_by);
+  fact("lower bound",R.lower_bound_us==null?"unknown":us(R.lower_bound_us)+(R.bound_bytes==null?"":", with weights up to "+num(R.bound_bytes/1048576)+" MiB")+(R.optimal?"":", in the e-graph"));fact("seed",R.seed);fact("stopped by",R.stopped_by);
   const gain=R.changed&&R.cost_before_us>R.cost_after_us;
-  const big=gain?el("p",{class:"big"},us(R.cost_before_us)+" → "+us(R.cost_after_us)+" ",el("small",{},R.cost_after_us>0?(R.cost_before_us/R.cost_after_us).toFixed(3)+" times cheaper":"")):el("p",{class:"big"},us(R.cost_before_us)+" ",el("small",{},R.source_returned?"the source is returned":"nothing cheaper was found"));
+  const big=gain?el("p",{class:"big"},us(R.cost_before_us)+" → "+us(R.cost_after_us)+" ",el("small",{},R.cost_after_us>0?(R.cost_before_us/R.cost_after_us).toFixed(3)+" times cheaper":"")):el("p",{class:"big"},us(R.cost_before_us)+" ",el("small",{},R.source_returned?"the source is returned":"no cheaper graph was found"));
   page.append(el("header",{},el("div",{class:"top"},el("h1",{},R.model||"model"),themeButton()),big,facts));
 }
 function cost(){
@@ -137,27 +137,27 @@ function cost(){
     const own=R.source_returned?R.cost_after_us:null; // the result is not the cheapest graph that was priced
     let lo=Math.min(...P.map(p=>p.cost_us),B??Infinity,own??Infinity),hi=Math.max(...P.map(p=>p.cost_us),own??0);
     const flat=hi-lo<1e-9*hi;if(flat){lo=hi*.9;hi=hi*1.1||1}
-    const X=v=>l+(w-l-12)*v/end,Y=c=>t+(h-b-t)*(1-(c-lo)/(hi-lo)),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w,height:h,class:"chart",role:"img","aria-label":`the cheapest graph priced, from ${us(P[0].cost_us)} to ${us(Math.min(...P.map(p=>p.cost_us)))} in ${us(end*1e6)}`+(own==null?"":`; the source is returned, at ${us(own)}`)});
+    const X=v=>l+(w-l-12)*v/end,Y=c=>t+(h-b-t)*(1-(c-lo)/(hi-lo)),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w,height:h,class:"chart",role:"img","aria-label":`cost of the cheapest graph, from ${us(P[0].cost_us)} to ${us(Math.min(...P.map(p=>p.cost_us)))} in ${us(end*1e6)}`+(own==null?"":`; the source is returned, at ${us(own)}`)});
     for(let i=0;i<=4;i++){const c=lo+(hi-lo)*i/4;g.append(sv("line",{class:"axis",x1:l,x2:w-12,y1:Y(c),y2:Y(c)}),sv("text",{x:l-6,y:Y(c)+4,"text-anchor":"end"},us(c)))}
     for(let i=0;i<=2;i++)g.append(sv("text",{x:X(end*i/2),y:h-b+16,"text-anchor":["start","middle","end"][i]},i?us(end*i/2*1e6):"0"));
-    g.append(sv("text",{class:"name",x:l+(w-l-12)/2,y:h-4,"text-anchor":"middle"},"time of the search"));
+    g.append(sv("text",{class:"name",x:l+(w-l-12)/2,y:h-4,"text-anchor":"middle"},"search time"));
     let d="",best=Infinity;P.forEach((p,i)=>{best=Math.min(best,p.cost_us);d+=(i?"H"+X(p.s)+"V":"M"+X(p.s)+" ")+Y(best)});
     g.append(sv("path",{class:"best",d:d+"H"+X(end)}));
-    if(B!=null)g.append(tip(sv("line",{class:"bound",x1:l,x2:w-12,y1:Y(B),y2:Y(B)}),"no graph of the e-graph that holds the result costs less than "+us(B)));
+    if(B!=null)g.append(tip(sv("line",{class:"bound",x1:l,x2:w-12,y1:Y(B),y2:Y(B)}),"lower bound of the e-graph that contains the result: "+us(B)));
     if(own!=null)g.append(tip(sv("line",{class:"result",x1:l,x2:w-12,y1:Y(own),y2:Y(own)}),"the source, which is returned: "+us(own)));
     for(const p of P)if(p.where)g.append(tip(sv("circle",{class:"dot",cx:X(p.s),cy:Y(p.cost_us),r:4}),p.where+": "+us(p.cost_us)));
-    const keys=[[sv("path",{class:"best",d:"M1 7H21"}),own==null?"the best so far":"the cheapest graph priced so far, which is not the result"],[sv("circle",{class:"dot",cx:11,cy:7,r:4}),"a graph that was priced, and what it came from"]];
-    if(own!=null)keys.push([sv("line",{class:"result",x1:1,x2:21,y1:7,y2:7}),"the result: the source"]);
-    if(B!=null)keys.push([sv("line",{class:"bound",x1:1,x2:21,y1:7,y2:7}),"no graph of the e-graph costs less"]);
+    const keys=[[sv("path",{class:"best",d:"M1 7H21"}),own==null?"cheapest graph so far":"cheapest graph so far, which is not the result"],[sv("circle",{class:"dot",cx:11,cy:7,r:4}),"a priced graph; hover to show its origin"]];
+    if(own!=null)keys.push([sv("line",{class:"result",x1:1,x2:21,y1:7,y2:7}),"result: the source"]);
+    if(B!=null)keys.push([sv("line",{class:"bound",x1:1,x2:21,y1:7,y2:7}),"lower bound of the e-graph"]);
     return[g,legend(keys)];
   });
 }
 function heat(){
-  const s=section("heat","Rules over time: changes made while searching","half"),A=T.applications.map(a=>({...a,sum:a.cells.reduce((t,c)=>t+c[1],0)})).sort((a,b)=>b.sum-a.sum).slice(0,60);
+  const s=section("heat","Rules over time: applications during the search","half"),A=T.applications.map(a=>({...a,sum:a.cells.reduce((t,c)=>t+c[1],0)})).sort((a,b)=>b.sum-a.sum).slice(0,60);
   if(!A.length){s.append(el("p",{class:"dim"},"no rule was applied"));return}
   draw(s,()=>{
     const n=Math.max(T.columns,1),wide=room(s),l=wide<480?130:210,letters=wide<480?19:32,space=Math.max(wide-l-52,80),cols=Math.max(1,Math.min(n,Math.floor(space/8))),cw=Math.min(24,space/cols),rh=16,w=l+Math.max(cols*cw+50,110),h=A.length*rh+24;
-    const max=Math.max(...A.flatMap(a=>a.cells.map(c=>c[1])),1),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w,height:h,class:"chart",role:"img","aria-label":"how often each rule was applied, over the steps of the search: "+A.slice(0,5).map(a=>a.rule+" "+a.sum).join(", ")});
+    const max=Math.max(...A.flatMap(a=>a.cells.map(c=>c[1])),1),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w,height:h,class:"chart",role:"img","aria-label":"applications of each rule, over the steps of the search: "+A.slice(0,5).map(a=>a.rule+" "+a.sum).join(", ")});
     const shade=v=>v?`rgba(var(--cell),${Math.min(1,.18+.82*Math.log(1+v)/Math.log(1+max))})`:"";
     A.forEach((a,r)=>{
       const sum=new Array(cols).fill(0),at=sum.map(()=>new Set());
@@ -167,14 +167,14 @@ function heat(){
       sum.forEach((v,c)=>{const cell=sv("rect",{x:l+c*cw,y:r*rh+1,width:Math.max(cw-1,1),height:rh-2,class:v?"":"none"});if(v)cell.style.fill=shade(v);g.append(tip(cell,a.rule+": "+v+[...at[c]].slice(0,12).map(p=>"\n"+p).join("")))});
       g.append(sv("text",{x:l+cols*cw+6,y:r*rh+12},a.sum));
     });
-    g.append(sv("text",{class:"name",x:l,y:h-6},n>1?"first to last of "+n+" steps":"in one step"));
+    g.append(sv("text",{class:"name",x:l,y:h-6},n>1?n+" steps, from first to last":"1 step"));
     const sign=v=>{const e=sv("rect",{x:4,y:1,width:14,height:12,class:v?"":"none"});if(v)e.style.fill=shade(v);return e};
-    return[el("div",{class:"box",tabindex:"0",role:"group","aria-label":"rules over time"},g),legend([[sign(0),"not applied"],[sign(1),"once"],[sign(max),max+" times"],[[],"at the right: in all, used in the result or not"]])];
+    return[el("div",{class:"box",tabindex:"0",role:"group","aria-label":"rules over time"},g),legend([[sign(0),"not applied"],[sign(1),"once"],[sign(max),max+" times"],[[],"on the right: total, in the result or not"]])];
   });
 }
 function tree(){
   const N=T.tree,s=section("tree","Search tree","half");
-  if(!N.length){s.style.alignSelf="start";s.append(el("p",{class:"dim"},"this search had no tree"));return}
+  if(!N.length){s.style.alignSelf="start";s.append(el("p",{class:"dim"},"this search did not build a tree"));return}
   const roots=N.map((n,i)=>i).filter(i=>N[i].parent<0),pick=el("select",{"aria-label":"decision"}),box=el("div",{class:"box",tabindex:"0",role:"group","aria-label":"search tree"});
   roots.forEach((r,i)=>pick.append(el("option",{value:i},cut(`decision ${i+1}, ${N[r].visits} visits${N[r].where?": "+N[r].where:""}`,90))));
   const kids=new Map();N.forEach((n,i)=>{if(n.parent>=0){if(!kids.has(n.parent))kids.set(n.parent,[]);kids.get(n.parent).push(i)}});
@@ -193,17 +193,17 @@ function tree(){
     box.replaceChildren(g);
   };
   pick.onchange=()=>drawTree(roots[+pick.value]);
-  s.append(el("div",{class:"tools"},pick),box,legend([[sv("circle",{class:"dot chosen",cx:11,cy:7,r:5}),"chosen"],[sv("circle",{class:"dot",cx:11,cy:7,r:5}),"looked at; the larger, the more often"]]));
+  s.append(el("div",{class:"tools"},pick),box,legend([[sv("circle",{class:"dot chosen",cx:11,cy:7,r:5}),"chosen"],[sv("circle",{class:"dot",cx:11,cy:7,r:5}),"visited; larger circles have more visits"]]));
   drawTree(roots[0]);
 }
 function chain(){
-  const s=section("chain","From source to result","half"),table=el("table",{},el("tr",{},el("th",{scope:"col"},"where"),el("th",{scope:"col"},"cost there"),el("th",{scope:"col"},"rules whose work is in it, and at how many places")));
+  const s=section("chain","From source to result","half"),table=el("table",{},el("tr",{},el("th",{scope:"col"},"part"),el("th",{scope:"col"},"cost of the part"),el("th",{scope:"col"},"rules in the result, and number of places")));
   for(const p of T.steps)table.append(el("tr",{},el("td",{},p.where),el("td",{class:"n"},us(p.before_us)+" → "+us(p.after_us)),el("td",{},Object.entries(p.rules).map(([n,c])=>n+" ×"+c).join(", "))));
-  s.append(T.steps.length?el("div",{class:"box",tabindex:"0",role:"group","aria-label":"what each part came to"},table):el("p",{class:"dim"},"the result is the source"));
+  s.append(T.steps.length?el("div",{class:"box",tabindex:"0",role:"group","aria-label":"result of each part"},table):el("p",{class:"dim"},"the result is the source"));
   if(!T.chain||!T.chain.length)return;
   const box=el("div",{class:"box",tabindex:"0",role:"group","aria-label":"step by step"});
   T.chain.forEach((p,i)=>box.append(el("details",{},el("summary",{},`${i+1}. ${p.rule}${p.backwards?", backwards":""}`,el("span",{class:"dim"},p.where?"  "+p.where:"")),el("pre",{},p.before),el("pre",{},p.after))));
-  s.append(el("h3",{},`Step by step: ${T.chain.length} rewrites, each at one place`),box);
+  s.append(el("h3",{},`Step by step: ${T.chain.length} rewrite${T.chain.length===1?"":"s"}, each at one place`),box);
 }
 const line=(n,i)=>[`%${i} = `,n.op+(n.name?" "+n.name:""),`(${n.operands.map(o=>"%"+o).concat(n.weights||[]).join(", ")})${n.attrs?" {"+n.attrs+"}":""} : ${n.type}`];
 function graphs(){
