@@ -435,9 +435,9 @@ Settings settings_of(int argc, char** argv) {
   Settings s;
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 < argc && set(s, argv[i], argv[i + 1])) continue;
-    llvm::errs() << "agents_bench: what is `" << argv[i]
+    llvm::errs() << "agents_bench: unknown option `" << argv[i]
                  << (i + 1 < argc ? std::string(" ") + argv[i + 1] : std::string())
-                 << "`? The head of bench/agents_bench.cpp has its options\n";
+                 << "`; the first comment of bench/agents_bench.cpp lists the options\n";
     std::exit(2);
   }
   if (s.few > s.simulations) {

@@ -150,7 +150,7 @@ def times(bench, models):
 
 
 def quality(bench, models):
-    print("| model | `--cost measured`, s | default, s | measured / default, run in turns |\n|---|---:|---:|---:|")
+    print("| model | `--cost measured`, s | default, s | measured / default, interleaved runs |\n|---|---:|---:|---:|")
     ours, theirs = bench.folder / "default.tg", bench.folder / "measured.tg"
     for model in models:
         measured = bench.optimise(model, f"{key_of(model)}.exact.db", "--cost", "measured", out=theirs)

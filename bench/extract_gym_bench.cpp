@@ -185,7 +185,7 @@ bool parse(int argc, char** argv, Settings& settings) {
         settings.extractors.push_back(*named);
       }
     } else if (arg.startswith("--")) {
-      return llvm::errs() << "what is " << arg << "?\n", false;
+      return llvm::errs() << "unknown option " << arg << "\n", false;
     } else {
       settings.names.push_back(arg.str());
     }

@@ -40,7 +40,7 @@ import structures  # noqa: E402
 
 #: Composites that are operators of Tangram, counted in the result. The others are functions, counted in the source.
 OPERATORS = {"attention", "layer_norm", "gelu", "hardswish", "softmax"}
-#: |a - b| <= relative |b| + absolute max |b|, by what the file computes in.
+#: |a - b| <= relative |b| + absolute max |b|, by the dtype in which the file computes.
 TOLERANCE = {"f32": (1e-3, 1e-4), "f16": (5e-2, 1e-2)}
 
 
@@ -90,7 +90,7 @@ def section(text, head):
 
 
 def recovered(found, name, expected=0):
-    """How many of the `expected` composites of this name a result has recovered."""
+    """Returns the number of the `expected` composites of this name in a result."""
     if found.problem:
         return 0
     if name in structures.COUNTERS:
@@ -125,7 +125,7 @@ def reference(path, given=None):
 
 
 def difference(options, path, folder, given=None):
-    """The largest difference from the reference's outputs, over what is allowed; None without a reference."""
+    """The largest difference from the reference's outputs, divided by the tolerance; None without a reference."""
     known = reference(path, given)
     if known is None:
         return None

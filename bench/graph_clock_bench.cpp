@@ -297,9 +297,9 @@ int main(int argc, char** argv) {
     if (!word.startswith("--")) {
       s.models.push_back(word.str());
     } else if (i + 1 == argc || !set(s, word, argv[i + 1])) {
-      llvm::errs() << "graph_clock_bench: what is `" << word
+      llvm::errs() << "graph_clock_bench: unknown option `" << word
                    << (i + 1 < argc ? std::string(" ") + argv[i + 1] : std::string())
-                   << "`? The head of bench/graph_clock_bench.cpp has its options\n";
+                   << "`; the first comment of bench/graph_clock_bench.cpp lists the options\n";
       return 2;
     } else {
       ++i;

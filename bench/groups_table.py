@@ -80,8 +80,8 @@ def main():
     if unknown := set(options.networks) - {m.stem for m in models}:
         sys.exit(f"no such network: {', '.join(sorted(unknown))}")
     models = [m for m in models if not options.networks or m.stem in options.networks]
-    asked = f"--cost {options.cost} --search {options.search} --seed {options.seed} {options.more}".strip()
-    print(f"`{asked}`; load average at the start {os.getloadavg()[0]:.2f}.\n")
+    options_text = f"--cost {options.cost} --search {options.search} --seed {options.seed} {options.more}".strip()
+    print(f"`{options_text}`; load average at the start {os.getloadavg()[0]:.2f}.\n")
     print(line(COLUMNS))
     print("|" + "---|" * len(COLUMNS))
     changed, wrong = 0, []

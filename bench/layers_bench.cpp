@@ -108,7 +108,7 @@ void print(const Profile& p, double peak, llvm::raw_ostream& out) {
                         100 * rate / peak * 1e9, s.bytes / 1e6, s.bytes / s.measured_us / 1e3,
                         s.name.c_str(), s.result.c_str(), s.implementation.c_str());
   }
-  out << llvm::format("\n%d steps put in by the backend, %.1f us; sum of the steps %.1f us, %.1f%% "
+  out << llvm::format("\n%d steps added by the backend, %.1f us; sum of the steps %.1f us, %.1f%% "
                       "of the whole; %.1f GFLOP/s, %.0f%% of the peak\n",
                       reorders, reorder_us, sum, 100 * sum / p.whole_us, flops / p.whole_us / 1e3,
                       100 * flops / p.whole_us * 1e6 / peak);

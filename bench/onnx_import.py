@@ -193,7 +193,7 @@ def main():
     parser.add_argument("parts", nargs="*", metavar="PART")
     options = parser.parse_args()
     if unknown := [part for part in options.parts if part not in PARTS]:
-        parser.error(f"{unknown[0]!r} is none of {', '.join(PARTS)}")
+        parser.error(f"{unknown[0]!r} is not one of {', '.join(PARTS)}")
     parts = options.parts or list(PARTS)
     record = {"program": "onnx_import", **setting(), "rows": []}
     kept = options.results / "onnx_import.json"

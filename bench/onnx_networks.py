@@ -253,7 +253,7 @@ def markdown(record):
 def kinds_of(text):
     kinds = text.split(",")
     if unknown := [kind for kind in kinds if kind not in KINDS[1:]]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(KINDS[1:])}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(KINDS[1:])}")
     return kinds
 
 
@@ -297,7 +297,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cost", default="", help="prices for tg opt; default: its own")
     parser.add_argument("--kinds", type=kinds_of, default=["exported", "source", "optimised"])
-    parser.add_argument("--state", type=Path, help="keeps what was optimised and measured")
+    parser.add_argument("--state", type=Path, help="folder that keeps results between runs")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
     parser.add_argument("networks", nargs="*")
     options = parser.parse_args()

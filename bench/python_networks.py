@@ -497,8 +497,8 @@ def markdown(record):
     shown = [kind for kind in KINDS if any(f"{kind}_us" in row for row in rows)]
     lines = ["# Networks of PyTorch", "",
              f"{record['machine']}; commit {record['commit']}; {record['date']}; PyTorch {record['torch']}, ONNX Runtime "
-             f"{record['onnxruntime']}, OpenVINO {record['openvino']}. `bench/python_networks.py`, whose head says what the "
-             "kinds are. Batch 1, f32.", "",
+             f"{record['onnxruntime']}, OpenVINO {record['openvino']}. The head of `bench/python_networks.py` "
+             "describes the kinds. Batch 1, f32.", "",
              "Milliseconds; seconds to compile in brackets; the best of the others over ours, with its 95% interval.", "",
              f"| network | threads | {' | '.join(shown)} | best / tangram | best / program | eager / tangram |",
              "|---" * (len(shown) + 5) + "|"]
@@ -595,11 +595,11 @@ def main():
     parser.add_argument("--state", type=Path, help="keeps weights, files, caches and rows")
     parser.add_argument("--idle", default="", help="makes the machine idle while its input is open")
     parser.add_argument("--at-once", type=int, default=1, help="networks that are ready at a time")
-    parser.add_argument("--prepare", action="store_true", help="fills the state's folder alone")
-    parser.add_argument("--seconds", action="store_true", help="measures seconds to compile alone")
-    parser.add_argument("--table", action="store_true", help="writes what is kept alone")
+    parser.add_argument("--prepare", action="store_true", help="only fill the folder of the state")
+    parser.add_argument("--seconds", action="store_true", help="only measure seconds to compile")
+    parser.add_argument("--table", action="store_true", help="only write the tables of kept results")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
-    parser.add_argument("--name", default="python_networks", help="of the results' files")
+    parser.add_argument("--name", default="python_networks", help="name of the files of results")
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     options = parser.parse_args()
     if unknown := [name for name in options.networks if name not in NETWORKS]:

@@ -106,7 +106,7 @@ def beside_onnxsim(rows):
     ratios = [row["onnxsim_ratio"] for row in rows if "onnxsim_ratio" in row]
     if not ratios:
         return "onnxsim's results were not measured."
-    return (f"Of {len(ratios)} files what was written is faster than onnxsim's result for {sum(low > 1 for _, low, _ in ratios)} "
+    return (f"Of {len(ratios)} files, the written file is faster than onnxsim's result for {sum(low > 1 for _, low, _ in ratios)} "
             f"and slower for {sum(high < 1 for _, _, high in ratios)}; geometric mean {mean(ratio for ratio, _, _ in ratios):.3f}.")
 
 

@@ -40,7 +40,7 @@ def main():
                                           ("proved", "tested", "refuted", "empty")]
         print(f"| {file} | " + " | ".join(str(n) for n in cells) + " |")
     print("\nTested, not proved (forms: directions, operators, orders of operands):\n")
-    print("| file | rule | forms | instances | what stood against a proof |")
+    print("| file | rule | forms | instances | reason |")
     print("|---|---|---:|---:|---|")
     for (file, name, why), (forms, cases) in unproved.items():
         print(f"| {file} | {name} | {forms} | {cases} | {why} |")

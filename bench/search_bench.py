@@ -228,10 +228,10 @@ class Bench:
         self.programs = {**record.get("programs", {}), **self.programs}
 
     def quality(self):
-        return self.by_prices("quality", "What the search finds", self.options.costs)
+        return self.by_prices("quality", "Results of the search", self.options.costs)
 
     def measured(self):
-        return self.by_prices("measured", "What the search finds by measured prices", ["measured:cpu"])
+        return self.by_prices("measured", "Results of the search by measured prices", ["measured:cpu"])
 
     def by_prices(self, section, title, costs):
         o = self.options
@@ -384,7 +384,7 @@ def parse():
     p.add_argument("sections", nargs="*", help="default: all of them")
     p.add_argument("--tg", default=ROOT / "build-release/tg")
     p.add_argument("--paper", help="the program of bench/paper; default: that of the build of --tg")
-    p.add_argument("--state", default=ROOT / "build-release/search_bench", help="folder of what is done")
+    p.add_argument("--state", default=ROOT / "build-release/search_bench", help="folder of finished cells")
     p.add_argument("--results", default=ROOT / "bench/results", type=Path)
     p.add_argument("--commit", help="of the program, where it is not that of the tree")
     p.add_argument("--networks", default=",".join(NETWORKS), type=lambda t: t.split(","))
@@ -403,7 +403,7 @@ def parse():
     p.add_argument("--threads", default=1, type=int, help="of one search of quality; the costs are the same for any")
     p.add_argument("--time-limit", default=600, type=float, help="seconds of one cell of quality")
     p.add_argument("--ilp-limit", default=60, type=float, help="of one with rewards from integer programs")
-    p.add_argument("--cost-db", type=Path, help="of measured prices; default: in the folder of what is done")
+    p.add_argument("--cost-db", type=Path, help="database of measured prices; default: in the folder of --state")
     p.add_argument("--clock", choices=["wall", "processor"], default="wall")
     p.add_argument("--examples", type=lambda t: t.split(","), help="files; default: all of examples/")
     p.add_argument("--baselines", action="store_true", help="take those of any program")

@@ -153,7 +153,7 @@ def price_note(bench, cost, rules):
     return ["One database of prices for all cells, each operator timed once: " +
             (f"{sum(r['new'] for r in rounds)} before the cells were computed, at a load of {min(loads):.0f} to "
              f"{max(loads):.0f} (a price taken under load is noisy, but the same for every approach), and {later} "
-             "when a cell first asked for them." if rounds else "when a search first asked for it."), ""]
+             "when a cell first needed them." if rounds else "when a search first needed it."), ""]
 
 
 def one_quality(bench, cost, rules, record):
@@ -269,7 +269,7 @@ def quality(bench, title, costs):
 
 WITHOUT_ROW = (
     "Improvements without a row of their own: threads change seconds and no result; priors of earlier searches (`--priors "
-    "FILE`) are an input, which no run here has (`priors`: what a search learns of rules on the way); e-graphs of more "
+    "FILE`) are an input, which no run here has (`priors`: gains of rules that a search learns on the way); e-graphs of more "
     "nodes are in `search_beyond.md`; the bound at the end and the patience of decisions have no switch.")
 
 
@@ -370,9 +370,9 @@ def beyond(bench, settings):
     text = head("Beyond 2,000 e-nodes", bench,
                 f"Predicted cost in microseconds, mean of {bench.options.beyond_seeds} seeds, 10 s and one thread. "
                 "`lower by`: percent of the cost at 50,000. Of the best run: "
-                "`proved in`: e-nodes of the largest e-graph that holds the result, or a graph as cheap, and nothing "
-                "cheaper, by proof; what it was grown from, by all rules, those with several patterns in so many "
-                "iterations, and whether it ended by itself or was cut off. `gap`: percent of the cost over the bound "
+                "`proved in`: e-nodes of the largest e-graph that contains the result, or an equally cheap graph, and "
+                "provably no cheaper one; its source, the iterations of rules with several patterns, and whether it "
+                "saturated or was cut off. `gap`: percent of the cost over the bound "
                 "that the extraction certifies in the largest e-graph, of `e-nodes`, that has one.",
                 beyond_in_words(settings))
     record = []

@@ -28,7 +28,7 @@ private:
   bool values() {
     for (PlanValueId id : plan_.inputs)
       if (id >= plan_.values.size() || plan_.values[id].kind != PlanValue::Kind::Input)
-        return fail("input %{0} is no input", id);
+        return fail("input %{0} is not of kind Input", id);
     for (PlanValueId id = 0; id < plan_.values.size(); ++id) {
       const PlanValue& v = plan_.values[id];
       bool temporary = v.kind == PlanValue::Kind::Temporary;
@@ -77,7 +77,7 @@ private:
     const PlanStep& step = plan_.steps[s];
     if (step.in_place == kNoValue) return true;
     if (!llvm::is_contained(step.operands, step.in_place))
-      return fail("step {0} is in place of what it does not read", s);
+      return fail("step {0} is in place of a value that it does not read", s);
     const PlanValue& v = plan_.values[step.in_place];
     if (v.kind != PlanValue::Kind::Temporary || v.pinned || v.last_use != s)
       return fail("step {0} is in place of %{1}, which lives on", s, step.in_place);

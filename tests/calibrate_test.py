@@ -45,7 +45,7 @@ def calibrated_twice(folder):
     second = tg("calibrate", "--cost-db", database, "--time-limit", 1)
     both = rows_of(database)
     assert second["timed"] > 0 and not second["finished"], second
-    assert kept <= both, "what was kept is lost"
+    assert kept <= both, "stored prices are lost"
     # Stored operators are not timed again: each settled time adds a row.
     assert len(both) >= len(kept) + second["timed"] - second["unsettled"], (second, len(kept), len(both))
     assert second["samples"] >= len(both), (second, len(both))

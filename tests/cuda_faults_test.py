@@ -194,7 +194,7 @@ def listed_libraries(machine):
         if not all(text.count(problem) == 1 for problem in wanted.values()):
             yield f"tg devices without {hide} names each problem once: {text}"
         if machine.has_nvrtc and "NVRTC " not in text:
-            yield f"tg devices without {hide} names what was found: {text}"
+            yield f"tg devices without {hide} names the libraries that were found: {text}"
     if machine.has_nvrtc and any(d["library_problems"] for d in machine.devices()["devices"]):
         yield f"tg devices finds problems where there are none: {machine.devices()}"
 
@@ -334,7 +334,7 @@ def nowhere_to_keep(machine):
     taken.write_text("")
     yield from works("no cache folder", machine.run(cache=taken))
     if taken.read_text() != "":
-        yield "a file that stood where the cache should be was written"
+        yield "a file at the path of the cache was overwritten"
     folder = machine.folder / "folder"
     (folder / "tangram" / "costs.db").mkdir(parents=True)
     yield from works("no plan database", machine.run(cache=folder))

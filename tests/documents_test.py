@@ -110,7 +110,7 @@ def egraph_problems(tg, classes, scratch):
         for number, (op, operands, price) in enumerate(forms):
             if price and (op, price) not in known:
                 yield f"no {op} in prices.json costs {price}"
-            yield from (f"{op} has an operand `{o}`, which is no class" for o in operands
+            yield from (f"{op} has an operand `{o}`, which is not a class" for o in operands
                         if o not in classes and o != "relu")
             nodes[f"{name}.{number}"] = {
                 "op": op, "eclass": name, "cost": price,
@@ -161,7 +161,7 @@ def main():
         with tempfile.TemporaryDirectory() as scratch:
             found = list(problems(tg, page, Path(scratch)))
         print("\n".join([f"{page}:", *found]) if found
-              else f"{page.name}: every command prints what the page shows")
+              else f"{page.name}: every command prints the output on the page")
         failed = failed or bool(found)
     return 1 if failed else 0
 

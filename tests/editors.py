@@ -135,7 +135,7 @@ def problems(textmate, vim, language):
     for group, (scope, form) in SCOPES.items():
         for word in language[group]:
             if (word, scope) not in scopes(grammar, form.format(word)):
-                found.append(f"`{word}` is no {scope}: {scopes(grammar, form.format(word))}")
+                found.append(f"`{word}` does not have the scope {scope}: {scopes(grammar, form.format(word))}")
     return found
 
 

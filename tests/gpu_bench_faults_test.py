@@ -140,7 +140,7 @@ def installed_later(bench):
         code, text, cells = bench.peers("--total-limit", "0")
         if code != 0 or f"f32/nasrnn/{call}" not in text or call not in cells:
             yield f"one cell a call, of {call}: exit {code}: {cells}: {text}"
-    if "goes on" in text:
+    if "continues" in text:
         yield f"cells that are skipped are waited for: {text}"
     (bench.folder / "installed").touch()
     code, text, cells = bench.peers()
@@ -172,7 +172,7 @@ def other_setting(bench):
 
 #: Name and content of an invalid cell of peers.json, and words of the error.
 DAMAGED_CELLS = (
-    ("latency/1/f32/nasrnn/eager", [], "is no object"),
+    ("latency/1/f32/nasrnn/eager", [], "is not an object"),
     ("latency/1/f32/nasrnn/eager", {}, "has no median_us"),
     *(("latency/1/f32/nasrnn/eager", {"median_us": time, "p10_us": 1, "p90_us": 1}, "median_us")
       for time in (0, -1, math.nan, math.inf, "1", None, 10**400)),
@@ -361,7 +361,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(sys.argv[1], folder)
         found = [problem for part in PARTS for problem in part(bench)]
-    print("\n".join(found) or "gpu_bench_faults: each is told in a line")
+    print("\n".join(found) or "gpu_bench_faults: each fault is reported in one line")
     return 1 if found else 0
 
 

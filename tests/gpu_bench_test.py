@@ -78,14 +78,14 @@ def every_part(bench):
     before = {}
     for count in range(1, 3):
         code, text, cells = bench.run(*ON_CPU, "--total-limit", "0", table="cpu.json")
-        if code != 0 or len(cells) != count or "the same command goes on" not in text:
+        if code != 0 or len(cells) != count or "the same command continues" not in text:
             yield f"call {count} of one cell each: exit {code}, {sorted(cells)}: {text}"
             return
         if any(cells[name] != cell for name, cell in before.items()):
             yield f"a cell was measured again: {before}, then {cells}"
         before = cells
     code, text, cells = bench.run(*ON_CPU, table="cpu.json")
-    if code != 0 or set(cells) != wanted or "goes on" in text:
+    if code != 0 or set(cells) != wanted or "continues" in text:
         yield f"all cells: exit {code}, {sorted(set(cells) ^ wanted)}: {text}"
         return
     yield from judge(bench, cells, text)
@@ -101,7 +101,7 @@ def judge(bench, cells, text):
         yield f"cells that failed: { {name: cells[name] for name in failed} }"
     ours, source = (cells[f"latency/1/f32/nasrnn/tangram {g}"] for g in ("optimised", "source"))
     if not (0 < ours["p10_us"] <= ours["median_us"] <= ours["p90_us"] and source["median_us"] > 0):
-        yield f"times that are none: {ours} {source}"
+        yield f"invalid times: {ours} {source}"
     load = cells["load/nasrnn"]
     if set(load) != {"cold_s", "warm_s", "commit"} or not min(load["cold_s"], load["warm_s"]) > 0:
         yield f"times of loading: {load}"

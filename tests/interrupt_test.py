@@ -89,9 +89,9 @@ def problems(tg, folder):
         if cost != answer["dag_cost"]:
             yield f"{extractor}: the choice costs {cost}, not {answer['dag_cost']}"
         if not answer["lower_bound"] <= answer["dag_cost"]:
-            yield f"{extractor}: the bound {answer['lower_bound']} lies above the cost"
+            yield f"{extractor}: the bound {answer['lower_bound']} exceeds the cost"
         if answer["optimal"] or not answer["note"]:
-            yield f"{extractor}: it does not say that it was ended early: {answer['note']!r}"
+            yield f"{extractor}: the note does not say that it was stopped early: {answer['note']!r}"
 
 
 def main():

@@ -69,13 +69,13 @@ ALLOWED = {
 # Files that a layer may include in addition, with reasons.
 EXCEPTIONS = {
     "compiler/cli": {
-        "compiler/rules/from_ast.h": "what a file or the prompt declares; which a selection names",
+        "compiler/rules/from_ast.h": "rules that a file or the prompt declares and a selection names",
         "compiler/rules/text.h": "`tg rules`: a rule on a line",
         "compiler/rules/numerics/derived_class.h": "`tg check`: the class that a rule states",
         "compiler/verify/rule_form.h": "`tg rules list`: which rules say the same",
         "runtime/execute.h": "`--input`: whether a tensor is of the input's type",
         "runtime/files/numpy.h": "`--input`, `--output`: files of tensors",
-        "runtime/random.h": "inputs and weights that nobody gives",
+        "runtime/random.h": "inputs and weights that are not given",
     },
 }
 # Generated headers, by the name in `#include`, and their layers.
@@ -110,7 +110,7 @@ def violations(root):
                     continue
                 place, target = f"{name}:{number}", match.group(1)
                 if own is None:
-                    yield f"{place}: {name} lies in no known layer"
+                    yield f"{place}: {name} is not in a known layer"
                 elif target in EXCEPTIONS.get(own, {}):
                     unused.discard((own, target))
                 elif (layer := layer_of(target)) is None:
@@ -181,7 +181,7 @@ def check_program(targets, forbidden):
 def main():
     if "--self-test" in sys.argv[1:]:
         problem = self_test()
-        print(problem or "layers: the check finds what it must")
+        print(problem or "layers: the check finds every planted fault")
         return 1 if problem else 0
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
     found = list(violations(root))

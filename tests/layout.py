@@ -34,7 +34,7 @@ def faults(tg, files, excused):
         elif not reason:
             yield f"{EXCEPTIONS.name}: {path.relative_to(ROOT)} has no reason"
         elif check(tg, [path]).returncode == 0:
-            yield f"{EXCEPTIONS.name}: {path.relative_to(ROOT)} is laid out; take it off the list"
+            yield f"{EXCEPTIONS.name}: {path.relative_to(ROOT)} is formatted; remove it from the list"
     rest = [path for path in files if path not in excused]
     done = check(tg, [path for path in rest if path.parent != ERRORS])
     if done.returncode != 0:

@@ -196,7 +196,7 @@ def faults_of(tg, case, folder, ended, allowed, processor):
     if case.out and code in (0, NOT_DECIDED) and not written:
         yield "no result was written"
     if written and subprocess.run([tg, "check", case.out], capture_output=True).returncode != 0:
-        yield "what was written is not valid"
+        yield "the written file is not valid"
     left = [p.name for p in folder.iterdir() if re.search(r"\.[0-9a-f]{8}$", p.name)]
     if left:
         yield f"temporary files are left: {left}"

@@ -50,9 +50,9 @@ def watch(tg, model, name, options):
     wide = on_terminal([tg, "opt", model, *options, *LIMITS], 80)
     lines = LINE.findall(wide)
     told = [line for line in lines if re.match(r"\S+ [um]?s to \S+ [um]?s, (at least \S+ [um]?s here, )?\d+ s left[,;] ", line)]
-    assert told, f"{name}: nothing was told: {lines}"
+    assert told, f"{name}: no progress line has costs: {lines}"
     before, after = re.search(r"^  cost +(\S+ [um]?s) +(\S+ [um]?s) ", wide, re.M).groups()
-    assert before != after, f"{name}: found nothing that could have been told"
+    assert before != after, f"{name}: the search found nothing to report"
     assert told[-1].startswith(f"{before} to {after}, "), f"{name}: {before} to {after} became {told[-1]}"
     if name not in ("anneal", "taso"):  # these have no growing e-graph
         assert any("e-nodes" in line for line in told), f"{name}: {told}"

@@ -70,7 +70,7 @@ def faults(rows):
             if known and kind in without:
                 found.append(f"`{name}` is now among {what}: remove its reason from tests/operators.py")
         for kind in without.keys() - {kind for kind, _, _ in rows}:
-            found.append(f"tests/operators.py has a reason for {kind}, which is no operator")
+            found.append(f"tests/operators.py has a reason for {kind}, which is not an operator")
     return found
 
 

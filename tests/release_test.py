@@ -60,14 +60,14 @@ def licences(build, scratch):
     for source in ("z3", "llvm-toolchain-14", "rapidjson", "bison"):  # shared, static, headers, generated
         try:
             contents.contents(build, rows={name: row for name, row in rows.items() if name != source})
-            yield f"{source} has no row, and nobody says so"
+            yield f"{source} has no row, which is not reported"
         except contents.Fault as fault:
             if source not in str(fault):
                 yield f"{source} has no row, and it says: {fault}"
     found["z3"].text = "no-such-package"
     try:
         contents.write_licences(found, Path(scratch, "licences"))
-        yield "z3 has no licence text, and nobody says so"
+        yield "z3 has no licence text, which is not reported"
     except contents.Fault:
         pass
 
@@ -81,7 +81,7 @@ def bill_of_materials(doc, libraries):
     """Checks the used parts of SPDX 2.3, and that each packed library has a row and a licence text."""
     bill = json.loads((doc / "sbom.spdx.json").read_text())
     if set(bill) != SPDX or bill["spdxVersion"] != "SPDX-2.3" or bill["SPDXID"] != "SPDXRef-DOCUMENT":
-        yield f"the bill of materials is no SPDX 2.3: {sorted(bill)}"
+        yield f"the bill of materials is not SPDX 2.3: {sorted(bill)}"
     known = {package["SPDXID"] for package in bill["packages"]} | {"SPDXRef-DOCUMENT"}
     if len(known) != len(bill["packages"]) + 1:
         yield "two packages of the bill of materials have one name"
@@ -90,7 +90,7 @@ def bill_of_materials(doc, libraries):
             yield f"a package of the bill of materials lacks {sorted(PACKAGE - set(package))}: {package}"
     for relation in bill["relationships"]:
         if not {relation["spdxElementId"], relation["relatedSpdxElement"]} <= known:
-            yield f"the bill of materials relates what it does not have: {relation}"
+            yield f"a relation of the bill of materials names an unknown element: {relation}"
     for library in libraries:
         rows = [package for package in bill["packages"] if f"{library} (shared)" in package.get("comment", "")]
         if len(rows) != 1:

@@ -61,7 +61,7 @@ def optimise(tg, model, out, options, interrupt=False):
     assert report["cost_after_us"] <= report["cost_before_us"], f"{options}: worse than the source"
     assert not (report["changed"] and report["source_returned"]), f"{options}: the result is the source, and is not"
     checked = subprocess.run([str(tg), "check", str(out)], capture_output=True, text=True, timeout=60)
-    assert checked.returncode == 0, f"{options}: what was written is not valid: {checked.stderr}"
+    assert checked.returncode == 0, f"{options}: the written model is not valid: {checked.stderr}"
     return report
 
 

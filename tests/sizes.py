@@ -356,7 +356,7 @@ def self_test():
     full.folders["a/b"] += 1
     found = list(faults(full))
     assert found == [f"a/b: {FILES + 1} source files, more than {FILES}"], found
-    print("sizes: the check finds what it should")
+    print("sizes: the check finds every planted fault")
 
 
 def main():

@@ -40,7 +40,7 @@ def main():
             faults.append(f"{name} {options}: ends at {last}")
         if not tested >= least_tested:
             faults.append(f"{name} {options}: {tested} of other points are right")
-    print("\n".join(faults) or f"training: {len(NETWORKS)} networks learned what they had to")
+    print("\n".join(faults) or f"training: {len(NETWORKS)} networks learned their data")
     return bool(faults)
 
 

@@ -150,7 +150,7 @@ def plans_try_what_neighbours_use(folder):
     after = run("--tune-near", "60000")
     new = {key: text for key, text in after.items() if key not in tuned}
     assert len(new) == 1 and ", cut off" in list(new.values())[0], new
-    assert run("--tune-near", "60000") == after, "what was tried is known"
+    assert run("--tune-near", "60000") == after, "tried programs are not tried again"
     report = tune(other, "--cost-db", database, "--trials", 40, "--threads", 1)
     assert report["trials"] > 0 and not any(", cut off" in text for text in rows_of(database).values()), report
 

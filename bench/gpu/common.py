@@ -42,7 +42,7 @@ def program(text):
 
 
 def count(text):
-    return int(text) if text.isdecimal() and int(text) > 0 else refuse(f"{text} is no number from 1 on")
+    return int(text) if text.isdecimal() and int(text) > 0 else refuse(f"{text} is not a positive integer")
 
 
 def seconds(text, zero_too=False):
@@ -52,7 +52,7 @@ def seconds(text, zero_too=False):
         value = math.nan
     if 0 < value < math.inf or (zero_too and value == 0):
         return value
-    return refuse(f"{text} is no number of seconds")
+    return refuse(f"{text} is not a number of seconds")
 
 
 def one_of(what, names):

@@ -49,7 +49,7 @@ def fault(name, cell):
     if not NAMES.fullmatch(name):
         return "unknown cell"
     if not isinstance(cell, dict):
-        return "is no object"
+        return "is not an object"
     for key, is_right in KINDS.items():
         if key in cell and not is_right(cell[key]):
             return f"{key} cannot be {cell[key]!r:.40}"

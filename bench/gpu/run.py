@@ -403,7 +403,7 @@ class Measurement:
         with tempfile.TemporaryDirectory() as turns:
             self.together([(name, partial(how, turns=turns)) for name, how in peers])
         if self.stopped:
-            print("stopped by --total-limit; the same command goes on")
+            print("stopped by --total-limit; the same command continues")
 
 
 def main():

@@ -121,7 +121,7 @@ def check_deb(system, deb, scratch):
     if not (system.root / "usr/share/doc/tangram/new").exists():
         raise Fault("the later version was not installed")
     if wrong := system.enter("dpkg", "-V", "tangram"):
-        raise Fault(f"files differ from what was packed: {wrong}")
+        raise Fault(f"installed files differ from the packed ones: {wrong}")
     system.enter("dpkg", "-r", "tangram")
     system.enter("dpkg", "-P", "tangram")
     shutil.rmtree(system.root / "root" / ".cache", ignore_errors=True)  # measured prices belong to the user

@@ -212,7 +212,7 @@ def write_licences(found, folder):
     """Writes a licence text for each source, Debian's common licences that they name, and README.txt, which says
     where each source is available."""
     folder.mkdir(parents=True, exist_ok=True)
-    common, lines = set(), [f"Carried by Tangram {version()}, with where each source is to be had (EPL-1.0 and the GPL ask for that):", ""]
+    common, lines = set(), [f"Components of Tangram {version()}, with the location of their sources (required by EPL-1.0 and the GPL):", ""]
     for made in found.values():
         if made.system or made.source in IN_TREE:
             continue

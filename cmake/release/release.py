@@ -152,9 +152,9 @@ def debian_documents(doc, name, number):
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     (doc / "copyright").write_text(
         f"Tangram is under the Apache License, Version 2.0 (/usr/share/common-licenses/Apache-2.0).\n"
-        f"Licences of what it carries are in /usr/share/doc/tangram/licenses.\n\n{notice}", encoding="utf-8")
+        f"Licences of bundled components are in /usr/share/doc/tangram/licenses.\n\n{notice}", encoding="utf-8")
     (doc / "changelog.Debian").write_text(
-        f"{name} ({number}) unstable; urgency=medium\n\n  * Release {contents.version()}; changelog.gz says what is new.\n\n"
+        f"{name} ({number}) unstable; urgency=medium\n\n  * Release {contents.version()}; changelog.gz lists the changes.\n\n"
         f" -- {MAINTAINER}  {formatdate(contents.epoch())}\n", encoding="utf-8")
     compress(doc / "changelog.Debian")
     shutil.copy(ROOT / "CHANGELOG.md", doc / "changelog")

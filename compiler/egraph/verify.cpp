@@ -29,7 +29,7 @@ std::string verify_node(InferMemo& infer, const EGraph& egraph, ENodeId id) {
   if (!(typing.type == class_at(egraph, class_of(egraph, id)).type))
     return name_of(egraph, id) + " has another type than its class";
   if (!(egraph.lookup(n.op, n.attrs, egraph.children(id)) == id))
-    return name_of(egraph, id) + " is not what the table finds for it";
+    return name_of(egraph, id) + " is not the node that the hash table finds for it";
   if (n.stamp >= egraph.change_mark() || !(egraph.changes_since(n.stamp)[0] == id))
     return name_of(egraph, id) + " is not at its place in the change log";
   return {};

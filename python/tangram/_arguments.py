@@ -1,4 +1,4 @@
-"""Checks of arguments: messages name the argument, state what is accepted and show the given value."""
+"""Checks of arguments: messages name the argument, state the accepted values and show the given one."""
 
 from __future__ import annotations
 

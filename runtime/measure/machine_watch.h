@@ -1,5 +1,5 @@
 // Detects whether other programs computed while something was timed.
-// Three signs are used, because each misses what the others detect:
+// Three signs are used, because each misses cases that the others detect:
 //
 //   waiting    how long threads of this process waited for a core, as reported by the system
 //              (Linux): exact, but blind to other virtual machines on the same cores and to other

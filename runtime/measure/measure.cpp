@@ -248,7 +248,7 @@ std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayR
 }
 
 int64_t wash_bytes_for(int64_t network_bytes) {
-  // At least this much is needed to evict from the last-level cache what a step reads in every run.
+  // At least this much is needed to evict the operands of a step from the last-level cache.
   // Networks that consist of weights show it.
   // After a wash of 16 MiB, nasrnn's products come from a cache of 32 MiB and take a third
   // of their time in the network; after 64 MiB they take the same time as there

@@ -207,7 +207,7 @@ def lookalike(g, order):
     return g.MatMul(g.Add(g.Softmax(g.MatMul(x, keys), axis=-1), np.tri(64)), values)
 
 
-#: {composite: (builder, spellings)}; "" for pieces that are none.
+#: {composite: (builder, spellings)}; "" for pieces that are not composites.
 SPELLED = {
     "gelu": (gelu_erf, ["halved last", "halved first", "halved erf", "halved product", "by complement"]),
     "gelu_tanh": (gelu_tanh, ["pow", "product", "factored"]),

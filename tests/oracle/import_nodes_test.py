@@ -301,7 +301,7 @@ def main():
     parser.add_argument("--tg", default=str(ROOT / "build/tg"))
     parser.add_argument("--backend", default="ref", choices=["ref", "cpu"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--table", help="write what is refused and why as a Markdown table")
+    parser.add_argument("--table", help="write a Markdown table of the refused tests with their reasons")
     parser.add_argument("--keep", help="a folder for the tests that fail")
     parser.add_argument("--as-generated", action="store_true", help="shapes and axes stay inputs of the model")
     parser.add_argument("--inference", action="store_true", help="the float32 inference tests alone")

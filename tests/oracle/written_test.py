@@ -270,7 +270,7 @@ def main():
     wrong = unequal + ([] if options.networks else changed)  # of --networks these are counted alone
     for name in wrong:
         print(f"[FAIL] {name}: {faults[name]}")
-    print(f"{len(taken)} of {len(files)} files taken, {len(unequal)} not equal to what is written of them, "
+    print(f"{len(taken)} of {len(files)} files read, {len(unequal)} written files that differ from them, "
           f"{len(changed)} changed when optimised again")
     sys.exit(1 if wrong else 0)
 

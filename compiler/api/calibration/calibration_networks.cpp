@@ -151,7 +151,7 @@ Graph calibration_graph(const ModelRequest& network) {
   FileId file = sources.add("calibration_networks.tg", networks_text().str());
   DiagnosticSink sink;
   std::optional<Graph> graph = load_model(sources, file, network, sink);
-  if (!graph) llvm::report_fatal_error("a network of the calibration is none");
+  if (!graph) llvm::report_fatal_error("a calibration network is not a valid model");
   return std::move(*graph);
 }
 

@@ -7,8 +7,9 @@
 
 namespace tg::cli {
 
-// The explain functions print what is known, or return false.
-// Explains an operator or a builtin of the language.
+// The explain functions print a description, or return false if the name is unknown.
+
+/// Explains an operator or a builtin of the language.
 bool explain_operator(llvm::raw_ostream& out, llvm::StringRef name);
 /// Explains a function of the library, with the `use` line that imports it, or a module: `std.nn`.
 bool explain_library(llvm::raw_ostream& out, llvm::StringRef name);

@@ -1,4 +1,4 @@
-// `:help`: prints what is known about a name.
+// `:help`: describes a name.
 #include "compiler/cli/commands/help.h"
 #include "compiler/cli/prompt/commands.h"
 

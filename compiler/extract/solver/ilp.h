@@ -58,7 +58,7 @@ struct IlpOptions {
   std::function<bool(const ExtractionProgress&)> stop = {};
 };
 
-/// The result of an extraction. The choice is complete, acyclic and trimmed to what the
+/// The result of an extraction. The choice is complete and acyclic, and has only classes that the
 /// roots reach.
 struct Extraction {
   Choice choice;

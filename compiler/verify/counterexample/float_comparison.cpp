@@ -110,8 +110,8 @@ private:
     }
   }
 
-  /// Selects a difference at an element that is finite on one side, if there is one. Whether a
-  /// nonfinite result is an infinity or NaN depends on the order of sums.
+  /// Selects a difference at an element that is finite on one side, if there is one. The
+  /// order of sums decides whether a nonfinite result is an infinity or NaN.
   bool find_one_sided_finite(const LeafValues& values, Trial::Difference& found) const {
     auto [a, b] = trial_.outputs(values, found.output);
     for (size_t i = 0; i < a.size(); ++i) {

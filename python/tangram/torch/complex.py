@@ -143,7 +143,7 @@ def _rule(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _pair(value: Any) -> Pair:
-    """Returns a pair; its `im` is None for a real number or tensor."""
+    """Returns a pair; a real number or tensor has `im` None."""
     if isinstance(value, complex):
         return Pair(value.real, value.imag)
     return value if isinstance(value, Pair) else Pair(value, None)

@@ -1,5 +1,5 @@
 """Exported programs as graphs of core operators. `ExportedProgram.run_decompositions` makes a whole new
-program: it runs the graph once to find out what it writes, and again to record it.
+program: it runs the graph once to find out which arguments it writes, and again to record it.
 A graph that writes nothing is recorded here in one run, which takes a third of the time."""
 
 from __future__ import annotations

@@ -259,8 +259,8 @@ Result<void> Lowering::run() {
 }
 
 // A piece may be written directly into the concat's buffer if it is computed in the same phase,
-// occurs once, and is not already a piece of another concat. Whether the layout allows it
-// is known only when the piece is lowered.
+// occurs once, and is not already a piece of another concat. The layout
+// is checked only when the piece is lowered.
 void Lowering::find_concat_slots() {
   for (PlanStepId i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];

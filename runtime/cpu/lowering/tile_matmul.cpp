@@ -195,7 +195,7 @@ bool suits_matrix_unit(const Lowering& l, const PlanStep& step) {
 // Packed matrices use our tiles: of the products of BERT, ViT, GPT-2 and Llama,
 // none was faster on oneDNN beyond noise, and with AVX2 oneDNN was up to 3 times
 // as slow (bench/results/products.md, products_avx512.md). If both operands
-// are activations (attention), oneDNN's packing is no drawback, and it is as fast or up to twice
+// are activations (attention), both kernels have to pack, and oneDNN is as fast or up to twice
 // as fast.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   DType dtype = l.place(operand(step, "x")).dtype;

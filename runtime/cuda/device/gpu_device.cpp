@@ -179,7 +179,7 @@ public:
                                      {kFunctionLocalBytes, &use.stack_bytes}};
     for (auto [which, value] : wanted)
       TG_CHECK(check(api_->FuncGetAttribute(value, which, functions_[function]),
-                     "reading what a kernel uses"));
+                     "reading the resources of a kernel"));
     return use;
   }
 

@@ -188,7 +188,7 @@ TEST(Layouts, AreOfWhatWillRun) {
                              [](const TensorType&) { return 2.0; }};
   RecordingCompiler compiler;
   Measured measured({"mobile block", w.finish()}, prices, compiler);
-  EXPECT_EQ(measured.executable().layout_conversions(), 2) << "of what comes and goes";
+  EXPECT_EQ(measured.executable().layout_conversions(), 2) << "of the input and the output";
 }
 
 TEST(AnalyticGroups, MatchTheBackendForAttentionWithSharedHeads) {

@@ -123,7 +123,7 @@ TEST(Best, TellsHowItGoesAndStopsWhenAsked) {
     ASSERT_EQ(answer.ok(), optimum.has_value()) << i;
     if (!answer) continue;
     EXPECT_TRUE(check_choice(problem, answer->choice).ok()) << i;
-    EXPECT_LE(answer->dag_cost, cost + 1e-6) << "no worse than what was told";
+    EXPECT_LE(answer->dag_cost, cost + 1e-6) << "at most the given upper bound";
     EXPECT_LE(answer->lower_bound, *optimum + 1e-6) << i;
     EXPECT_LE(bound, *optimum + 1e-6) << i;
   }

@@ -23,7 +23,7 @@ void expect_sound(const ExtractionProblem& problem, const Extraction& answer) {
   EXPECT_LE(checked.stored_bytes, problem.byte_limit());
   Choice trimmed = answer.choice;
   trim(problem, trimmed);
-  EXPECT_EQ(trimmed, answer.choice) << "only what is reached is chosen";
+  EXPECT_EQ(trimmed, answer.choice) << "only reachable classes have a choice";
 }
 
 TEST(Greedy, FindsTheCheapestTreeOfEveryClass) {

@@ -148,9 +148,9 @@ void write_table(const char* path, const std::vector<Judged>& all,
          "argument in tests/property/verify/true_mutants.txt. `late`: refuted by "
       << kCloser
       << " other instances alone. `open`: neither refuted nor proved. Made by "
-         "tests/property/verify/mutants_test.cpp, which says how.\n\n"
-      << "| file | mutants | refuted | never typed | equal | late | open | refuted of what is not "
-         "equal |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
+         "tests/property/verify/mutants_test.cpp, which describes the method.\n\n"
+      << "| file | mutants | refuted | never typed | equal | late | open | refuted of those that "
+         "differ |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
   auto row = [&](const std::string& name, Counts& counts) {
     size_t count = 0;
     for (auto& [fate, n] : counts) count += n;

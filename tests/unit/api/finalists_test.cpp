@@ -132,7 +132,7 @@ TEST_F(Finalists, TwoFastestAreComparedWithCheapest) {
   EXPECT_EQ(runs.compared, 2);
   runs.at_length = {{2, 45}, {3, 40}};
   report.notes.clear();
-  EXPECT_EQ(choose(8), 3u) << "each meets the fastest so far";
+  EXPECT_EQ(choose(8), 3u) << "each is compared with the fastest so far";
   ASSERT_EQ(report.notes.size(), 1u);
   EXPECT_NE(report.notes[0].find("faster, by 1.25x"), std::string::npos) << report.notes[0];
 }
@@ -171,7 +171,7 @@ TEST_F(Finalists, TheOthersAreCompletedAndThoseAlikeAreOne) {
     if (other.graph.op_count() == 3) other = candidate(4, 5);
   };
   EXPECT_EQ(choose(8), 4u);
-  EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 4})) << "the best is what it was";
+  EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 4})) << "the best is unchanged";
   EXPECT_EQ(report.cost_after_us, 5);
   EXPECT_EQ(report.notes[0], "of 2 finalists timed in whole runs, one priced 5.0 us below the "
                              "cheapest is faster, by 1.25x");

@@ -108,7 +108,7 @@ TEST(ForeignOps, NamesAreForeignAndUnique) {
     llvm::SmallVector<llvm::StringRef, 8> names;
     row.names.split(names, ' ');
     for (llvm::StringRef name : names) {
-      EXPECT_TRUE(seen.insert(name.str()).second) << name.str() << " stands twice";
+      EXPECT_TRUE(seen.insert(name.str()).second) << name.str() << " occurs twice";
       EXPECT_EQ(idiom_of_function(name), row.help()) << name.str() << " finds another row";
       Callee callee = resolve_callee(program.modules[0], name);
       bool compile_time =

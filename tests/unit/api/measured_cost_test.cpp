@@ -78,7 +78,7 @@ TEST_F(MeasuredCostTest, TimesEachOperatorOnce) {
   PriceCache prices(graph.symbols(), again);
   EXPECT_EQ(price_graph(graph, prices), first);
   EXPECT_EQ(again.timed(), 0u);
-  EXPECT_EQ(again.yardstick_us(), 30) << "what was the yardstick's best is known, too";
+  EXPECT_EQ(again.yardstick_us(), 30) << "the best time of the yardstick is stored, too";
   MeasuredCost other = model(2);
   PriceCache other_prices(graph.symbols(), other);
   price_graph(graph, other_prices);
@@ -109,7 +109,7 @@ TEST_F(MeasuredCostTest, TimesOperatorsAgainThatWereTimedOnABusyMachine) {
   MeasuredCost costs = disturbed_model();
   PriceCache prices(graph.symbols(), costs);
   price_graph(graph, prices);
-  EXPECT_EQ(costs.timed(), 0u) << "what is settled is kept";
+  EXPECT_EQ(costs.timed(), 0u) << "settled prices are kept";
   EXPECT_TRUE(costs.notes().empty());
 }
 
@@ -164,7 +164,7 @@ int64_t resident_mb() {
 
 TEST_F(MeasuredCostTest, TimingKeepsNoMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizers' allocators keep what is freed";
+  GTEST_SKIP() << "the allocators of sanitizers keep freed memory";
 #endif
   // Operands of different sizes: a freed buffer fits few of the others.
   Graph wide(std::make_shared<Symbols>(), "wide");

@@ -733,7 +733,7 @@ TEST(Api, AReportHasTheFieldsOfTheTable) {
   EXPECT_FALSE(std::string(meaning).empty()) << #field;
 #include "tangram/tables/report.def"
   EXPECT_EQ(value_of(*found, "nodes_after"), std::to_string(found->report.nodes_after));
-  EXPECT_EQ(value_of(*found, "group_cost_before_us"), "") << "not asked for";
+  EXPECT_EQ(value_of(*found, "group_cost_before_us"), "") << "not requested";
   EXPECT_FALSE(found->report.group_cost_before_us);
   EXPECT_EQ(found->report.verified, Verified::Equal);
   EXPECT_FALSE(found->report.rules_applied.empty());

@@ -147,7 +147,7 @@ TEST_F(Weights, InMemoryAreCopiedIntoMemoryThatOnesBeforeHaveLeft) {
   std::optional<const Tensor> other = view("two");
   EXPECT_NE(kept->data(), other->data());
   one[0] = 5;
-  EXPECT_EQ(first(*kept), 1) << "what is changed later is not seen";
+  EXPECT_EQ(first(*kept), 1) << "later changes have no effect";
   EXPECT_EQ(first(*other), 2);
   const std::byte* place = other->data();
   other.reset();

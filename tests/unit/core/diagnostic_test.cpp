@@ -161,7 +161,7 @@ TEST(NearMiss, FindsTyposAndIgnoresOtherWords) {
   EXPECT_EQ(near_miss("X", names), "x");
   EXPECT_EQ(near_miss("y", names), "") << "one letter is near nothing";
   EXPECT_EQ(near_miss("softmax", names), "");
-  EXPECT_EQ(near_miss("relu", names), "") << "the name itself is no suggestion";
+  EXPECT_EQ(near_miss("relu", names), "") << "the name itself is not a suggestion";
   EXPECT_EQ(near_miss("", names), "");
 }
 

@@ -63,9 +63,9 @@ TEST_F(LentToCpu, InputsAreReadWhereTheyLie) {
   for (const Tensor& input : second) inputs.push_back(borrowed(input));
   EXPECT_EQ(sums(run(first)), of_first);
   EXPECT_EQ(sums(run(inputs)), of_second);
-  EXPECT_EQ(sums(inputs), sums(second)) << "nobody writes them";
+  EXPECT_EQ(sums(inputs), sums(second)) << "they are not written";
   ASSERT_TRUE(executable->run_once());
-  EXPECT_EQ(sums(*executable->outputs()), of_first) << "its own memory was left as it was";
+  EXPECT_EQ(sums(*executable->outputs()), of_first) << "its own memory is unchanged";
 }
 
 TEST_F(LentToCpu, AnyAddressWillDo) {

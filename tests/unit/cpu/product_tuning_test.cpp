@@ -185,7 +185,7 @@ public:
   }
   std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
                                                 int threads) override {
-    ADD_FAILURE() << "asked about "
+    ADD_FAILURE() << "unexpected call for "
                   << ConvolutionPrograms(convolution, threads, tile::caches()).name();
     return std::nullopt;
   }
@@ -220,7 +220,7 @@ TEST_F(TunedProgramsTest, PlansRunByWhatIsKept) {
   ASSERT_EQ(recorder->asked.size(), 1u);
   const ProductPrograms& product = recorder->asked[0];
   EXPECT_EQ(ProductRun(on_demand("some cpu")).kernel, by_rule.kernel);
-  EXPECT_FALSE(llvm::sys::fs::exists(path)) << "what was never tuned makes no file";
+  EXPECT_FALSE(llvm::sys::fs::exists(path)) << "no file is written without tuning";
 
   tune::KeptProgram found = found_for(product);
   open()->keep(product, found);

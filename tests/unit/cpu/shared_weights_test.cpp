@@ -74,7 +74,7 @@ TEST_F(SharedWeightsOfCpu, ChangeNoResult) {
     EXPECT_EQ(one.run(), first) << "nothing is written over";
     EXPECT_EQ(two.run(), second);
   }
-  EXPECT_EQ(one.run(), first) << "what was shared stays with those who have it";
+  EXPECT_EQ(one.run(), first) << "owners keep a shared buffer";
 }
 
 TEST_F(SharedWeightsOfCpu, AreMadeOnce) {

@@ -275,7 +275,7 @@ TEST_F(Fixture, APlanIsPricedByItsUnits) {
   auto price = [&](const Plan& of, bool cold = false) {
     CompileOptions options;
     options.weights = [](const PlanValue&) -> Result<Tensor> {
-      return error(Code::device, "weights are not asked for");
+      return error(Code::device, "weights are not requested");
     };
     cuda::GraphTiming how;
     how.cold = cold;
@@ -285,7 +285,7 @@ TEST_F(Fixture, APlanIsPricedByItsUnits) {
     return timed ? *timed : cuda::PlanTime{};
   };
   cuda::PlanTime first = price(plan);
-  EXPECT_EQ(first.groups, 3u) << "two products, a sum with its norm; a view is none";
+  EXPECT_EQ(first.groups, 3u) << "two products, a sum with its norm; a view is not a group";
   EXPECT_EQ(first.timed, 3u);
   EXPECT_NEAR(first.sum.microseconds, 9, 1e-9);
   EXPECT_EQ(log.count("allocate_pinned"), 0u);

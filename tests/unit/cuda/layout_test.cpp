@@ -54,8 +54,9 @@ int chosen(const Plan& plan, const std::vector<bool>& last) {
 TEST(Layout, PaysForConversionsWhereConvolutionsGainMore) {
   Plan plan = chain();
   auto last = cuda::choose_layouts(plan, prices(1, 10, 2));
-  EXPECT_EQ(chosen(plan, last), 3) << "both convolutions and what lies between";
-  EXPECT_TRUE(last[plan.steps[0].operands[1]]) << "the kernel lies as its reader wants";
+  EXPECT_EQ(chosen(plan, last), 3) << "both convolutions and the operators between them";
+  EXPECT_TRUE(last[plan.steps[0].operands[1]])
+      << "the kernel has the layout that its reader requires";
   auto laid = cuda::assign_layouts(plan, last);
   EXPECT_EQ(verify(laid.edited.plan), "");
   EXPECT_EQ(laid.conversions, 2) << "of the input and of the output";

@@ -87,7 +87,8 @@ TEST_F(LowerProducts, ActivationsThatTheLibraryLacksAreCutOff) {
     prepare(plan);
     auto executable = make(plan);
     ASSERT_TRUE(executable);
-    ASSERT_EQ(executable->steps().size(), 2u) << "the activation is fused with what follows";
+    ASSERT_EQ(executable->steps().size(), 2u)
+        << "the activation is fused with the operators after it";
     EXPECT_EQ(executable->steps()[1].name, std::string(act) + "+add");
     expect_as_ref(plan);
   }

@@ -103,7 +103,7 @@ TEST_F(Kernels, ChangeWhatIsChosen) {
   EXPECT_EQ(count(whole->graph, OpKind::Matmul), 1u);
   ASSERT_TRUE(whole->plain);
   EXPECT_EQ(count(*whole->plain, OpKind::Relu), 1u) << dump(*whole->plain);
-  EXPECT_EQ(run(egraph, kBoth, false)->cost_us, 9) << "only where asked for";
+  EXPECT_EQ(run(egraph, kBoth, false)->cost_us, 9) << "only if requested";
 
   // The checker does not know kernels. It confirms that the choice is sound and has this cost.
   KernelCost cost(kBoth);

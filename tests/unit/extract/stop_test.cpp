@@ -69,7 +69,7 @@ TEST_P(StopOf, AnswersSoundlyWhenItIsAskedForTheNthTime) {
     EXPECT_TRUE(checked.ok()) << last << ": " << checked.fault;
     EXPECT_EQ(checked.dag_cost, answer->dag_cost) << last;
     EXPECT_LE(answer->lower_bound, answer->dag_cost) << last;
-    EXPECT_GE(left, 0) << "not asked again";
+    EXPECT_GE(left, 0) << "no call after the stop";
     if (GetParam() == Extractor::Best || GetParam() == Extractor::Ilp) {
       EXPECT_LE(answer->dag_cost, greedy) << last;
     }

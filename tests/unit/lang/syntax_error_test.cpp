@@ -67,7 +67,7 @@ TEST(SyntaxError, BracesToo) {
   EXPECT_EQ(errors("fn f() {\n  x\n  }\n  let y = 1\n  y\n}\nfn g() { x x }\n"),
             "6:1 E0101 `}` has no opening bracket\n"
             "7:12 E0101 expected the end of the line, found `x`\n")
-      << "what the extra brace cut off is not complained about";
+      << "there is no error for the declarations after the extra brace";
   EXPECT_EQ(in_body("  let a = (b]\n  let c = [d)\n  let e = f)"),
             "2:13 E0101 expected `)`, found `]`\n"
             "3:13 E0101 expected `]`, found `)`\n"

@@ -168,7 +168,7 @@ TEST_F(AnalyticGroups, ConvolutionsInHalfTypesLieChannelsLastAndPayForTheWayTher
   EXPECT_EQ(price_of("f32", 4).groups, 4u) << "nothing is turned";
   EXPECT_EQ(price_of("f16", 4).groups, 4u + 2) << "there and back";
   double of_one = price_of("f16", 5).microseconds - price_of("f16", 4).microseconds;
-  EXPECT_LT(of_one, price_of("f16", 1).microseconds) << "what lies between is turned but once";
+  EXPECT_LT(of_one, price_of("f16", 1).microseconds) << "values in between are converted only once";
 }
 
 TEST_F(GroupRefinement, CostsWithoutGroupsChangeNothing) {

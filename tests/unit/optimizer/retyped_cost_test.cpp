@@ -15,7 +15,7 @@ struct Asked final : CostModel, GroupPricer {
   std::vector<std::string> keys, prepared;
   std::vector<std::string> graphs;
 
-  std::string name() const override { return "asked"; }
+  std::string name() const override { return "recording"; }
   double price(const Symbols& symbols, const OpInstance& instance) override {
     keys.push_back(instance_key(symbols, instance));
     return 1;
@@ -86,7 +86,7 @@ TEST_F(RetypedCosts, PrepareTheInstancesThatTheyPrice) {
   costs.prepare(graph.symbols(), {instance});
   EXPECT_TRUE(costs.known(graph.symbols(), {instance}));
   EXPECT_EQ(asked.prepared, std::vector<std::string>{"tanh(bf16[1, 4, 8, 8])"});
-  EXPECT_EQ(costs.name(), "asked, bf16");
+  EXPECT_EQ(costs.name(), "recording, bf16");
 }
 
 TEST_F(RetypedCosts, GroupsAreOfTheGraphThatRuns) {

@@ -115,7 +115,7 @@ TEST(TimePlan, APhaseThatOverrunsShortensTheNext) {
   double latest = kWhole - watch.seconds();
   EXPECT_LE(time.extract.seconds_left(), std::max(latest - 0.08, 0.0));
   EXPECT_LE(plan.whole_runs().seconds_left(), std::max(latest, 0.0));
-  EXPECT_LE(plan.search({}).explore_s, std::max(0.6 * latest, 0.0)) << "of what is left";
+  EXPECT_LE(plan.search({}).explore_s, std::max(0.6 * latest, 0.0)) << "of the remaining time";
 }
 
 /// The whole then ends within a second.

@@ -81,7 +81,7 @@ TEST(Guide, IsAskedOnceForEachGraphAndLeadsTheSearch) {
     tries.push_back(tried(report, residual));
     EXPECT_TRUE(rule != residual || report.best_cost < report.start_cost);
   }
-  EXPECT_GT(tries[1], tries[0]) << "what it points at is tried more often";
+  EXPECT_GT(tries[1], tries[0]) << "rules with a higher prior are tried more often";
 }
 
 TEST(Guide, GivesTheSameTwiceAndOnAnyNumberOfThreads) {

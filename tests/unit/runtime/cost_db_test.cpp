@@ -127,7 +127,7 @@ TEST_F(CostDbTest, AnotherReleaseFindsNothingAndBeginsAnew) {
 }
 
 TEST_F(CostDbTest, ADamagedFileIsReportedAndSetAside) {
-  put("this is no database, but it is long enough to be taken for the header of one, is it not?");
+  put("this file is not a database, but it is as long as the header of one, with this many words.");
   for (int n = 1; n <= 2; ++n) {
     auto db = open();
     ASSERT_EQ(db->notes().size(), 1u);

@@ -29,7 +29,7 @@ Answers answers(std::vector<MachineReadings> signs, double usual_us = 0) {
 TEST(MachineWatch, NoticesThatThreadsStoodInLine) {
   EXPECT_EQ(answers({{0, 70, 30}, {1000, 80, 30}, {2000, 180, 30}, {3000, 220, 30}}),
             (Answers{kNone, kSlight, kNone}))
-      << "what counts is the share of the time since it was last asked";
+      << "the share counts from the previous call";
 }
 
 /// Two threads on two cores with a third program that always computes wait for two thirds
@@ -48,7 +48,7 @@ TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
       << "before and after";
   EXPECT_EQ(answers({{0, 0, 60}, {1, 0, 60}, {2, 0, 30}, {3, 0, 30}, {4, 0, 60}}),
             (Answers{kNone, kHeavy, kNone, kHeavy}))
-      << "of a few the least is what it is held against";
+      << "few times are compared with the least of them";
 }
 
 /// On a slow machine, two interleaved programs keep their relative speed.
@@ -94,7 +94,7 @@ TEST(UsualTime, IsTheMedianOfTheLastReadings) {
   for (int i = 0; i < 100; ++i) usual.add(100 + i);
   EXPECT_EQ(usual.us(), 150);
   for (int i = 0; i < 1000; ++i) usual.add(50);
-  EXPECT_EQ(usual.us(), 50) << "what was long ago is forgotten";
+  EXPECT_EQ(usual.us(), 50) << "old times are forgotten";
 }
 
 TEST(UsualTime, LeavesEarlierReadingsSlowlyAndTakesBetterOnesAtOnce) {

@@ -136,7 +136,7 @@ TEST(Npy, NoDamageDoesMoreThanGiveAnError) {
       EXPECT_LE(tensor->bytes(), static_cast<int64_t>(bytes.size()));
     }
   }
-  EXPECT_GT(read, 0u) << "some damage lies in the data alone";
+  EXPECT_GT(read, 0u) << "some damage is only in the data";
 }
 
 TEST(Npy, FilesAreReplacedWholeOrNotAtAll) {

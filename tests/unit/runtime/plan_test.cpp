@@ -46,7 +46,7 @@ TEST(Plan, VerifyFindsEachFault) {
       {"last use of %0 is wrong", [](Plan& p) { p.values[0].last_use = 3; }},
       {"%3 must be pinned", [](Plan& p) { p.values[3].pinned = false; }},
       {"names no output value", [](Plan& p) { p.outputs[0].value = 5; }},
-      {"is no input", [](Plan& p) { p.inputs[0] = 1; }},
+      {"is not of kind Input", [](Plan& p) { p.inputs[0] = 1; }},
       {"has 0 attributes", [](Plan& p) { p.steps[3].attrs.clear(); }},
       {"is a leaf", [](Plan& p) { p.steps[1].op = OpKind::Weight; }},
       {"the constant %2 has 2 values",

@@ -179,7 +179,7 @@ TEST(Safetensors, NoDamageDoesMoreThanGiveAnError) {
         EXPECT_LE(tensor->bytes(), static_cast<int64_t>(bytes.size()));
       }
   }
-  EXPECT_GT(read, 0u) << "some damage lies in the data alone";
+  EXPECT_GT(read, 0u) << "some damage is only in the data";
 }
 
 } // namespace

@@ -51,7 +51,7 @@ TEST_F(Environment, OffersEveryRewriteOnceInTheOrderOfTheRules) {
   };
   EXPECT_EQ(operator_of(0), OpKind::Sigmoid);
   EXPECT_EQ(operator_of(1), OpKind::Gelu);
-  EXPECT_EQ(operator_of(4), OpKind::Relu) << "the graph as it stands";
+  EXPECT_EQ(operator_of(4), OpKind::Relu) << "the unchanged graph";
 }
 
 /// Two rules that produce the same graph are one action. Rewrites that lead back to the graph
@@ -196,7 +196,7 @@ TEST(Sharing, HoldsEachDistinctNodeOnceAndWhatCandidatesHaveBesideIt) {
   std::set<uint64_t> keys;
   for (const EncodedState::Node& node : state.nodes) EXPECT_TRUE(keys.insert(node.key).second);
   EXPECT_TRUE(llvm::none_of(state.parts, [](const auto& part) { return part.candidate == 1; }))
-      << "it is the graph as it stands";
+      << "it is the unchanged graph";
   for (size_t c = 0; c < 3; ++c) {
     EncodedState alone(std::vector<EncodedGraph>{c == 0 ? one : two});
     EXPECT_EQ(nodes_of(state, c), nodes_of(alone, 0)) << c;

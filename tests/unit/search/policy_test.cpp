@@ -63,7 +63,7 @@ TEST(Policy, PriorsCountAsMuchAsTwentyActions) {
   std::vector<ActionFeatures> actions = {action(rules, 0), action(rules, 1)};
   EXPECT_GT(weights(policy, actions)[0], 0.9);
   for (int i = 0; i < 200; ++i) policy.learn({}, actions[0], 0);
-  EXPECT_LT(weights(policy, actions)[0], 0.2) << "what is seen outweighs what was read";
+  EXPECT_LT(weights(policy, actions)[0], 0.2) << "observations outweigh priors from a file";
 }
 
 /// An external policy that wants only one rule, and records the requests.

@@ -165,7 +165,7 @@ const False kIndices[] = {
     {"rule r(x, c) { argmax(x * c, 0) => argmax(x, 0) where rank(c) == 0 }", "c = -1"},
     {R"(rule r(x, w, k) { conv2d(x, enlarge(w, k), pad = same, stride = 2)
         => conv2d(x, w, pad = same, stride = 2) })",
-     "the first window lies elsewhere"},
+     "the first window begins elsewhere"},
     {R"(rule r(x, a, b) { conv2d(conv2d(x, a), b) => conv2d(conv2d(x, b), a)
         where dim(a, 0) == dim(a, 1), dim(b, 0) == dim(b, 1), dim(x, 1) == dim(a, 0),
               dim(x, 1) == dim(b, 0) })",

@@ -87,7 +87,7 @@ TEST(Thresholds, LieAroundLiteralsAndTheirSums) {
   for (double literal : {-1000.0, 0.5, 19.0})
     EXPECT_TRUE(llvm::any_of(
         nearest, [&](double x) { return x > literal && x - literal < 1e-3 * std::abs(literal); }))
-        << literal << ": what lies just above is not among the first";
+        << literal << ": the value just above it is not among the first";
   EXPECT_TRUE(threshold_values({}).empty());
 }
 
