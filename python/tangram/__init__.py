@@ -1,4 +1,4 @@
-"""Tangram: finds faster forms of neural networks, proves that they are equal, and runs them.
+"""Tangram: finds faster forms of neural networks, verifies that they are equal to their source, and runs them.
 
 >>> import tangram
 >>> model = tangram.parse('''

@@ -20,10 +20,11 @@ def _shape(text: str) -> tuple[str, list[int]]:
 
 
 def parser() -> argparse.ArgumentParser:
+    """Returns the parser of the command line."""
     top = argparse.ArgumentParser(prog="tangram", description="Optimises neural networks.")
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("simplify", help="optimise an ONNX file for a runtime; keep the original if it is not slower")
+    one = commands.add_parser("simplify", help="optimise an ONNX file for a runtime; keep the original unless the result is faster")
     one.add_argument("source", help="the .onnx file to optimise")
     one.add_argument("target", help="the .onnx file to write")
     one.add_argument("--runtime", choices=list(RUNTIMES), default="onnxruntime")
@@ -35,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Runs the command and returns its exit code: 0, or 1 after an error, which it prints."""
     args = parser().parse_args(arguments)
     options = {} if args.time_limit is None else {"time_limit": args.time_limit}
     try:

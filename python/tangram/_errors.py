@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One mistake. Line and column count from 1; 0 if there is no place."""
+    """One error or warning. Line and column count from 1; 0 if there is no position."""
 
     code: str
     file: str
@@ -48,16 +48,20 @@ class Error(Exception):
 
     @property
     def file(self) -> str:
+        """The file or text with the error; "" if there is none."""
         return self.diagnostics[0].file
 
     @property
     def line(self) -> int:
+        """The line, from 1; 0 if there is no position."""
         return self.diagnostics[0].line
 
     @property
     def column(self) -> int:
+        """The column, from 1; 0 if there is no position."""
         return self.diagnostics[0].column
 
     @property
     def message(self) -> str:
+        """The message, in one line."""
         return self.diagnostics[0].message

@@ -21,6 +21,10 @@ def extract(
     time_limit: float | None = None,
 ) -> Extraction:
     """Returns the best choice of nodes of an e-graph in egraph-serialize format: a file, or a dict.
+    Costs are in the unit of the file, and `time_limit` is in seconds (default 60). With `check`, a separate checker
+    confirms the choice.
+
+    Raises `Error` for an invalid e-graph, and for a root without a choice of finite cost.
 
     >>> import tangram
     >>> found = tangram.extract({

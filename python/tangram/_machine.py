@@ -6,5 +6,8 @@ from . import _arguments, _core
 
 
 def calibrate(*, time_limit: float = 60, threads: int = 0) -> _core.Calibration:
-    """Times operators of all kinds on this machine, once, so that searches can estimate prices by them."""
+    """Times operators of all kinds on this machine, so that searches can estimate prices from these times.
+
+    The times are kept in the user's cache folder. `time_limit` is in seconds; a later call continues.
+    """
     return _core.calibrate(_arguments.number("time_limit", time_limit), _arguments.whole("threads", threads, high=1024))

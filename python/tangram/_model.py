@@ -22,6 +22,9 @@ Judge = Callable[["Model"], "Callable[[], float] | None"]
 
 def parse(text: str, *, name: str = "<text>", model: str = "", set: Mapping[str, Any] | None = None) -> Model:
     """Returns a model from .tg text. `model` selects one of several; `set` gives compile-time parameters.
+    `name` is the name of the text in errors.
+
+    Raises `Error` if the text has a mistake, with its line and column.
 
     >>> import tangram
     >>> tangram.parse("model m(x: f32[N, 2], N: int = 3) { x + 1.0 }", set={"N": 8}).inputs[0].shape
@@ -46,6 +49,10 @@ def load(
     For an .onnx file, `shapes` gives shapes of inputs, and `dims` gives sizes of the symbolic dimensions
     that it leaves open. The weights of a .tg file are in a .safetensors file with the same name,
     unless `weights` names another file; without such a file they are random.
+    `keep_for_opset` is for files that `save` writes again: operators that this opset of ONNX has, such as LSTM
+    and Attention, are kept as they are (0: none).
+
+    Raises `Error` for a file that cannot be read or is not valid, and for an ONNX operator that is not supported.
     """
     path = Path(_arguments.path("path", path))
     sizes, counts = _sizes(shapes, dims)
@@ -91,23 +98,27 @@ class Model:
 
     @property
     def name(self) -> str:
+        """The name of the model in its text or file."""
         return self._core.name
 
     @property
     def inputs(self) -> list[_core.TensorSpec]:
+        """Name, dtype and shape of each input, in order."""
         return self._core.inputs
 
     @property
     def outputs(self) -> list[_core.TensorSpec]:
+        """Name, dtype and shape of each output, in order."""
         return self._core.outputs
 
     @property
     def weights(self) -> list[_core.TensorSpec]:
-        """The weights that the outputs depend on."""
+        """Path, dtype and shape of each weight that the outputs depend on."""
         return self._core.weights
 
     @property
     def op_count(self) -> int:
+        """The number of operators that the outputs need, without inputs, weights and constants."""
         return self._core.op_count
 
     @property
@@ -118,7 +129,7 @@ class Model:
     def with_weights(self, weights: Mapping[str, Tensor] | str | os.PathLike[str]) -> Model:
         r"""Returns the model with these weights by path, or with those of a .safetensors or .onnx file.
 
-        Tensors in row-major order are shared, not copied.
+        Tensors in row-major order are shared, not copied. Raises `Error` for a missing weight, or one of another type.
 
         >>> import numpy, tangram
         >>> model = tangram.parse("model m(x: f32[2]) {\n param w: f32[2]\n x * w }")
@@ -147,17 +158,18 @@ class Model:
         model.optimize()`.
 
         Options are those of `tg opt` (`cost`, `time_limit`, `rules`, `numerics`, `threads`, `seed` ...).
-        `rules` takes names, files and texts of rules. `progress` draws a line in a terminal or a notebook,
-        or is called with each message of the search. `trace` records the course of the search
+        Times are seconds and memory is MiB. `rules` takes names, files and texts of rules. `progress` draws a line in a
+        terminal or a notebook, or is called with each `SearchProgress`. `trace` records the course of the search
         for the report's page. `explain` records the chain of rewrites, and checks it.
-        `portable` leaves out operators that other runtimes do not support.
+        With `portable`, the result has no operators that only Tangram has.
 
         `judge` measures graphs in the target runtime. It prepares a model and returns a function
         that runs it once and returns seconds, or None if the model is refused.
         Finalists are run interleaved with the source, and a graph that is not faster beyond the noise
         is not returned.
 
-        Ctrl-C ends the search and returns the best graph so far.
+        Ctrl-C ends the search and returns the best graph so far. Raises `Error` for invalid options and rules,
+        and if `verify=True` finds that the result differs from its source.
 
         >>> import tangram
         >>> model = tangram.parse("model m(x: f32[8, 8]) { transpose(transpose(x)) }")
@@ -197,7 +209,9 @@ class Model:
     def verify(
         self, other: Model, *, seed: int = 1, time_limit: float | None = None, threads: int = 0
     ) -> Verification:
-        """Checks exactly whether two models compute the same function: see Verification.
+        """Checks exactly whether two models compute the same function: see Verification. `time_limit` is in seconds.
+
+        Raises `Error` if the models have different inputs or outputs.
 
         >>> import tangram
         >>> a = tangram.parse("model m(x: f32[3]) { x + x }")
@@ -222,14 +236,21 @@ class Model:
         allow_tf32: bool = False,
         tune_near_ms: float = 0,
     ) -> Program:
-        """Returns a callable program. `threads` 0: one per core; `memory_limit` is in MiB;
-        `tune_near_ms`: milliseconds in which untuned operators may try the programs of similar tuned ones."""
+        """Returns a callable program.
+
+        `dtype` is the type in which f32 values are computed; inputs and outputs keep their types. `threads` 0: one
+        per core. `memory_limit` is in MiB; 0: 80% of the machine's. `seed` is for random weights. `allow_tf32` is for
+        cuda. `tune_near_ms`: milliseconds in which untuned operators may try the programs of similar tuned ones.
+
+        Raises `Error` for a backend that is not available, a model above the memory limit, and missing weights.
+        """
         return Program(self, backend=backend, dtype=dtype, threads=threads,
                        memory_limit=memory_limit, seed=seed, allow_tf32=allow_tf32,
                        tune_near_ms=tune_near_ms)
 
     def run(self, *inputs: Tensor, **named: Tensor) -> Any:
         """Returns the outputs of one run. The program is compiled on the first call and kept.
+        Inputs are in order, by name, or one dict. Outputs are as for `Program`.
 
         >>> import tangram
         >>> tangram.parse("model m(x: f32[2]) { 2.0 * x }").run({"x": [1, 2]})
@@ -243,7 +264,10 @@ class Model:
 
     def save(self, path: str | os.PathLike[str], *, weights: bool = True, opset: int = 0) -> list[str]:
         """Writes a .onnx file with its weights, or a .tg file with a .safetensors file of its weights
-        in the same folder (unless `weights=False`). Returns the assumptions of an ONNX file, as sentences.
+        in the same folder (unless `weights=False`). `opset` 0: 18, or the opset that kept operators need.
+        Returns the assumptions of an ONNX file, as sentences.
+
+        Raises `Error` if the file cannot be written, or if ONNX cannot express an operator.
 
         >>> import tangram, tempfile, os
         >>> folder = tempfile.TemporaryDirectory()
@@ -268,8 +292,8 @@ class Model:
     # --- pictures -------------------------------------------------------------------------------
 
     def svg(self, other: Model | None = None) -> str:
-        """Returns the graph as an SVG element; operators that `other` does not have are
-        of class `changed`."""
+        """Returns the graph as an SVG element, or "" if it is too large to draw. Operators that `other` does not have
+        are of class `changed`."""
         return self._core.svg(None if other is None else _arguments.model("other", other)._core)
 
     def _repr_html_(self) -> str:
@@ -299,6 +323,7 @@ class Verification:
 
     @property
     def equal(self) -> bool:
+        """True if the verdict is 'equal'."""
         return self._core.verdict == "equal"
 
     def __bool__(self) -> bool:

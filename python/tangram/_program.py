@@ -44,7 +44,8 @@ class Program:
     """A model prepared on a backend, with its memory allocated and its weights loaded. Call it with inputs.
 
     A single output is returned directly, several as a tuple. PyTorch tensors as inputs give PyTorch tensors
-    as outputs. Threads may share a program; their runs are serialized.
+    as outputs; otherwise outputs are NumPy arrays. Threads may share a program; their runs are serialized.
+    Raises `Error` for inputs of other shapes or dtypes, and `TypeError` for missing and unknown names.
 
     >>> import numpy, tangram
     >>> program = tangram.parse("model m(a: f32[2], b: f32[2]) { a + 2.0 * b }").compile()
@@ -77,6 +78,7 @@ class Program:
         self, *inputs: Tensor, runs: int = 0, seconds: float = 0.5, steps: bool = False, **named: Tensor
     ) -> _core.Timing:
         """Times repeated runs on these inputs, in microseconds; with `steps`, also each operator.
+        `runs` 0: as many as fit `seconds`, from 5 to 300.
 
         >>> import tangram
         >>> timing = tangram.parse("model m(x: f32[2]) { relu(x) }").compile().time([1, 2], runs=5)
@@ -91,7 +93,7 @@ class Program:
 
     @property
     def info(self) -> _core.ProgramInfo:
-        """Backend, device, threads, memory."""
+        """Backend, device, threads, memory in MiB, and seconds of compilation."""
         return self._core.info
 
     def __repr__(self) -> str:

@@ -68,7 +68,7 @@ class Report:
 
     def profile(self, *inputs: Any, **options: Any) -> tuple[_core.Timing, _core.Timing]:
         """Returns the time of each operator, of the source and of the result, on these inputs (random ones
-        if none are given). `options` are those of `Model.compile`."""
+        if none are given), in microseconds. `options` are those of `Model.compile`."""
         from ._inputs import random_inputs
 
         values = inputs or random_inputs(self._source.inputs)
@@ -78,8 +78,8 @@ class Report:
 
     def html(self, profile: bool = False) -> str:
         """Returns one self-contained page: figures, both graphs with differences marked,
-        with `optimize(trace=True)` the course of the search, and with `profile` the time of each operator,
-        measured now."""
+        with `optimize(trace=True)` the course of the search. With `profile`, both graphs are compiled and run now, and
+        the page has the time of each operator."""
         if self._trace and not profile:
             return _core.report_page(self._trace)
         timings = self.profile() if profile else ()
@@ -87,7 +87,7 @@ class Report:
         return _pages.page(self._core.model, _pages.report_body(self, timings), course)
 
     def save_html(self, path: str | os.PathLike[str], profile: bool = False) -> None:
-        """Writes the page.
+        """Writes the page of `html` to a file. Raises `OSError` if it cannot be written.
 
         >>> import tangram, tempfile, os
         >>> model = tangram.parse("model m(x: f32[8]) { relu(relu(x)) }")
@@ -101,7 +101,7 @@ class Report:
             file.write(self.html(profile))
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yields the figures as shown: (name, text)."""
+        """Yields the figures of the page and of notebooks: (name, text)."""
         r = self._core
         yield "operators", f"{r.nodes_before} → {r.nodes_after}"
         yield "cost", f"{r.cost_before_us:.1f} → {r.cost_after_us:.1f} us by {r.cost_model}"

@@ -13,6 +13,8 @@ Run = Callable[[Sequence[numpy.ndarray]], list[numpy.ndarray]]
 
 @dataclass(frozen=True)
 class Port:
+    """An input or output of a file."""
+
     name: str
     dtype: str  # NumPy's name
     shape: tuple[int, ...]

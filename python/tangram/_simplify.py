@@ -132,13 +132,16 @@ def simplify(
     seconds: float = 3,
     **options: Any,
 ) -> Simplified:
-    """Writes an ONNX file that is faster than the original in that runtime, beyond the noise;
-    else the original, with a message that gives the reason.
+    """Writes an ONNX file that is faster than the original in that runtime, by a 95% interval;
+    otherwise the original, with a message that gives the reason.
 
     Both are measured in that runtime, interleaved, as whole runs. The outputs are compared (within 1e-4,
-    with f16 4e-3, with bf16 3e-2), and the graphs are proved equal, exactly.
+    with f16 4e-3, with bf16 3e-2, of the largest value), and the graphs are verified to be equal.
     `shapes` and `dims` are as in `load`; the result has these sizes.
     The two are measured for at least `seconds`. Other options are those of `Model.optimize`.
+
+    Raises `Error` for a file that is not valid, `OSError` for one that cannot be read or written, and `ImportError`
+    if the runtime is not installed.
     """
     from ._model import load
 

@@ -28,10 +28,12 @@ class Comparison:
 
     @property
     def second_faster(self) -> bool:
+        """True if the interval is above 1 and the medians agree."""
         return self.low > 1 and self.medians_agree
 
     @property
     def decided(self) -> bool:
+        """True if 1 is outside of the interval."""
         return self.second_faster or self.high < 1
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def from_exported(program: Any) -> Model:
     """Returns a model from `torch.export.export(module, inputs)`. Weights are shared, not copied.
 
-    An operator that is not supported is an error that names it.
+    Raises `Error` for an operator that is not supported; its message names the operator.
 
     >>> import tangram, torch
     >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)
@@ -28,7 +28,7 @@ def from_exported(program: Any) -> Model:
 def compile(
     module: Any, example_inputs: Sequence[Any], *, threads: int = 0, release_weights: bool = False, **options: Any
 ) -> Any:
-    """Returns a callable, faster form of a PyTorch module for inputs like the examples.
+    """Returns a callable, faster form of a PyTorch module for inputs with the shapes and dtypes of the examples.
 
     `example_inputs` is a tensor or a sequence of inputs. The module is exported, optimized (`options`
     are those of `Model.optimize`) and compiled; the result takes and returns PyTorch tensors.
@@ -44,6 +44,8 @@ def compile(
     is given weights again (`module.load_state_dict(state, assign=True)`).
     Buffers that the program writes are kept. Memory is freed unless other objects, such as an optimizer,
     hold the tensors.
+
+    Raises `Error` for an operator that is not supported, and the errors of `torch.export.export`.
 
     >>> import tangram, torch
     >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)

@@ -1,7 +1,7 @@
-"""Optimization as a game, for your own agents (X-RLflow: He et al., MLSys 2023).
+"""Optimization as an environment for reinforcement learning (X-RLflow: He et al., MLSys 2023).
 
 A state is a graph. An action is one rewrite of the graph, or to stop.
-A reward is the improvement of the whole graph's time. Candidates have a fixed order, by rule and by place,
+A reward is the reduction of the whole graph's time. Candidates have a fixed order, by rule and by place,
 so equal models, options and actions lead to equal states.
 
 >>> import tangram
@@ -11,7 +11,7 @@ so equal models, options and actions lead to equal states.
 >>> [rewrite.rule for rewrite in env.candidates]
 ['relu_relu', ...]
 >>> done = False
->>> while not done:  # whatever makes the graph smallest
+>>> while not done:  # take the action that makes the graph smallest
 ...     graphs = [graph.nodes for graph in env.graphs()]
 ...     observation, reward, terminated, truncated, info = env.step(graphs.index(min(graphs)))
 ...     done = terminated or truncated
@@ -117,6 +117,7 @@ class Graph:
 
     @property
     def nodes(self) -> int:
+        """The number of operators."""
         return len(self.operators)
 
     def names(self) -> list[str]:
@@ -142,13 +143,13 @@ class Best:
 
 
 class Environment:
-    """A game of rewriting one model, in the protocol of Gymnasium, which need not be installed.
+    """An environment in which an agent rewrites one model. It has the methods of Gymnasium, which need not be installed.
 
     `rewards` is "measured" (whole runs, interleaved with the source) or "prices" (`cost`).
     The time is taken every `measure_every` steps (0: only at the end).
-    The reward is the gain since the previous measurement, in hundredths of the source's time;
+    The reward is the gain since the previous measurement, in percent of the source's time;
     a step without a measurement has `waiting_reward`. `time` replaces the clock: a function of a Model
-    that returns seconds. `reward` replaces the usual reward: a function of a Step.
+    that returns seconds. `reward` replaces the default reward: a function of a Step.
     If the time is negative or not finite, the step fails with a tangram.Error;
     if the reward is not finite, with a ValueError.
 
@@ -202,7 +203,7 @@ class Environment:
                                        _finite("`waiting_reward`", float(waiting_reward)), self.max_candidates,
                                        self.max_operators, clock)
 
-    # --- the game -------------------------------------------------------------------------------
+    # --- episodes -------------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None
               ) -> tuple[Observation, dict[str, Any]]:
@@ -215,7 +216,8 @@ class Environment:
         """Returns the result of an action: observation, reward, whether the episode terminated,
         whether the horizon truncated it, and `info` with `time_us`, `measured` and the rewrite.
 
-        Every action from `stop` on means to stop, including masked ones.
+        Every action from `stop` on means to stop, including masked ones. Raises `Error` if no episode is in progress,
+        or if the clock fails.
         """
         number = min(int(action), self.stop)
         if number < 0:
@@ -252,7 +254,7 @@ class Environment:
 
     @property
     def best(self) -> Best:
-        """The best graph of all episodes; initially the model itself."""
+        """The graph with the least measured time of all episodes; initially the model itself."""
         found = self._core.best
         return Best(Model(found.model), found.time_us, _rewrites(found.path))
 
@@ -334,7 +336,7 @@ def _gymnasium() -> Any:
         import gymnasium as module
     except ImportError as error:
         raise ImportError("this class requires Gymnasium, which is not installed: pip install gymnasium. "
-                          "tangram.rl.Environment is the same game without it.") from error
+                          "tangram.rl.Environment is the same environment without it.") from error
     return module
 
 

@@ -39,6 +39,7 @@ def selection(rules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
 
 def list(*rules: str | os.PathLike[str]) -> _list[RuleInfo]:
     """Returns the rules of a selection: rule sets, rules or files; without arguments, the whole library.
+    Raises `Error` for unknown names and unreadable files.
 
     >>> import tangram
     >>> [rule.rule for rule in tangram.rules.list("relu_relu")]
@@ -56,10 +57,12 @@ def verify(
     threads: int = 0,
 ) -> _list[RuleVerdict]:
     """Verifies rules given as texts, files, rule sets or single rules, and returns one verdict each.
+    `time_limit` is in seconds; `proof` also tries to prove each rule for all sizes, which requires Z3.
 
     `status` is 'proved', 'tested', 'untested', 'refuted', 'empty', 'fault', 'stopped' or 'unread'.
     A refuted rule has a `counterexample`, .tg text with the models `left` and `right`.
     A rule that cannot be read is 'unread', with the error as its `why`; all other rules are verified.
+    Raises `Error` for unknown names, unreadable files, and texts without a readable rule.
 
     >>> import tangram
     >>> verdict, = tangram.rules.verify("rule r(x) { relu(relu(x)) => relu(x) }", instances=20)
