@@ -100,7 +100,7 @@ void visit_instance(const Sides& sides, uint64_t seed, llvm::ArrayRef<Probe> pro
       auto exact = evaluate(sides.graph, leaves, sides.left);
       auto left = evaluate_rounded(sides.graph, dtype, leaves, sides.left);
       auto right = evaluate_rounded(sides.graph, dtype, leaves, sides.right);
-      assert(exact && left && right && "probes fill every leaf");
+      assert(exact && left && right && "a probe gives each leaf a value");
       visit({sides.graph, leaves, dtype, probe == Probe::Mixed, sides.left, sides.right,
              std::move(*exact), std::move(*left), std::move(*right)});
     }

@@ -57,7 +57,7 @@ public:
       if (!graph_.type({i}).is_none()) nodes.push_back({i});
     }
     auto values = evaluate(graph_, at.leaves, nodes);
-    assert(values && "probes fill every leaf");
+    assert(values && "a probe gives each leaf a value");
     for (size_t i = 0; i < nodes.size(); ++i)
       sizes_[nodes[i].index] = magnitudes(std::move((*values)[i]));
   }
