@@ -115,6 +115,9 @@ EXAMPLES = [
     ("relu_two", []),
     ("0..12", [("0", "constant.numeric.tangram"), ("..", "keyword.operator.tangram"),
                ("12", "constant.numeric.tangram")]),
+    ("S: int in 1.. = 8", [("int", "storage.type.tangram"), ("in", "keyword.control.tangram"),
+                           ("1", "constant.numeric.tangram"), ("..", "keyword.operator.tangram"),
+                           ("=", "keyword.operator.tangram"), ("8", "constant.numeric.tangram")]),
 ]
 SCOPES = {"keyword": ("keyword.control.tangram", "{}"), "type": ("storage.type.tangram", "{}"),
           "constant": ("constant.language.tangram", "{}"),

@@ -6,6 +6,7 @@
 #include "lang/check/composite.h"
 #include "lang/check/consteval.h"
 #include "lang/check/resolve.h"
+#include "lang/check/size_range.h"
 #include "lang/syntax/idioms.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -129,6 +130,7 @@ private:
     for (const ast::Param& param : ast_[fn.params]) {
       if (param.type) parameter_type(param);
       if (param.default_value) expression(param.default_value);
+      if (param.range) size_range(fn, param);
     }
     for (ast::ExprId condition : ast_[fn.where]) expression(condition);
     llvm::StringMap<Span> results;
@@ -141,6 +143,14 @@ private:
                            "two results have the name `{0}`", result.name.text)
                          .at(it->second, "first here"));
     }
+  }
+
+  /// A mistake in the expressions of the range or the default is reported alone.
+  void size_range(const ast::Decl& fn, const ast::Param& param) {
+    size_t errors = sink_.errors();
+    for_each_child(ast_, param.range, [this](ast::ExprId end) { expression(end); });
+    bool readable = !param.type || ast_[param.type].kind != ast::TypeKind::Error;
+    if (readable && sink_.errors() == errors) check_size_range(ast_, fn, param, sink_);
   }
 
   static bool takes_builtin(llvm::StringRef name) {

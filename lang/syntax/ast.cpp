@@ -180,6 +180,10 @@ void Dumper::params(ast::List<ast::Param> list) {
       out_ << ": ";
       type(p.type);
     }
+    if (p.range) {
+      out_ << " in ";
+      expr(p.range);
+    }
     if (p.default_value) {
       out_ << " = ";
       expr(p.default_value);

@@ -88,7 +88,7 @@ enum class ExprKind : uint8_t {
   Unary,  // op, a: -a, not a
   Binary, // op, a, b: arithmetic, comparison, and, or
   Index,  // a, slices: x[:, 0:64]
-  Range,  // a, b: 0..12, half open
+  Range,  // a, b: 0..12, half open; of a parameter: both ends included, b absent without an end
   Spread, // text: S..., the dimensions of a shape variable: an item of a type or of a list
   If,     // a: condition; then_block, else_block (else_block may be absent)
 };
@@ -225,6 +225,7 @@ struct Param {
   ExprId default_value;  // absent: required
   bool variadic = false; // `xs...` in a rule
   Span span;
+  ExprId range{}; // a Range, `1..2048` or `1..`; absent: a parameter of one value
 };
 
 /// One result type. `-> T` is a single unnamed one.

@@ -279,7 +279,7 @@ Doc Formatter::expr(ExprId id) {
   case ExprKind::Unary: return unary(e);
   case ExprKind::Binary: return binary(e);
   case ExprKind::Index: return index(e);
-  case ExprKind::Range: return cat({expr(e.a), text(".."), expr(e.b)});
+  case ExprKind::Range: return cat({expr(e.a), text(".."), e.b ? expr(e.b) : text("")});
   case ExprKind::If: return conditional(e);
   }
   return {};
@@ -575,6 +575,7 @@ Doc Formatter::use(const ast::Decl& d) {
 Doc Formatter::param(const ast::Param& p) {
   Doc out = cat({text(p.name.text), text(p.variadic ? "..." : "")});
   if (p.type) out = cat({out, text(": "), type(p.type)});
+  if (p.range) out = cat({out, text(" in "), expr(p.range)});
   if (p.default_value) out = cat({out, text(" = "), expr(p.default_value)});
   return out;
 }

@@ -86,7 +86,7 @@ using tg::ast::ArgKind;
 %precedence SIGN
 %right POW
 
-%nterm <ast::ExprId> expr primary call conditional bound loop_range
+%nterm <ast::ExprId> expr primary call conditional bound loop_range size_range
 %nterm <std::vector<ast::ExprId>> exprs dims conditions where
 %nterm <ast::ExprId> dim item
 %nterm <std::vector<ast::ExprId>> items
@@ -170,6 +170,15 @@ fn_param_list:
 fn_param:
   NAME ":" type           { $$ = ast::Param{build.name(@1), $3, {}, false, @$}; }
 | NAME ":" type "=" expr  { $$ = ast::Param{build.name(@1), $3, $5, false, @$}; }
+/* Whether a default is missing is checked later, with a better message. */
+| NAME ":" type IN size_range
+    { $$ = ast::Param{build.name(@1), $3, {}, false, @$, $5}; }
+| NAME ":" type IN size_range "=" expr
+    { $$ = ast::Param{build.name(@1), $3, $7, false, @$, $5}; }
+;
+size_range:
+  expr ".."       { $$ = build.range(@$, @2, $1, {}); }
+| expr ".." expr  { $$ = build.range(@$, @2, $1, $3); }
 ;
 
 rule_params:

@@ -1,6 +1,7 @@
 #include "compiler/ir/eval/instantiation.h"
 
 #include "compiler/ir/updated.h"
+#include "lang/check/size_range.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -173,12 +174,25 @@ bool Instantiation::parameters_bound(Frame& frame) {
   return true;
 }
 
+/// Checks sizes that --set gives, and defaults that depend on other parameters.
+bool Instantiation::ranges(Frame& frame) {
+  bool good = true;
+  for (const ast::Param& param : frame.ast[frame.decl.params]) {
+    std::optional<SizeRange> range = size_range(frame.ast, param);
+    const Binding* bound = range ? frame.find(param.name.text) : nullptr;
+    if (!bound || range->contains(bound->val.value.number)) continue;
+    report_.fail(frame, outside_range(param, *range, bound->val.value.number));
+    good = false;
+  }
+  return good;
+}
+
 bool Instantiation::model(FnRef fn, const ModelSettings& settings, ModelValue* value) {
   size_t errors = report_.errors();
   Frame frame(program_, fn);
   Calls& calls = evaluator_.calls();
   if (!apply_settings(frame, settings) || !parameters_bound(frame) ||
-      !calls.arguments().defaults(frame) || !inputs(frame) ||
+      !calls.arguments().defaults(frame) || !ranges(frame) || !inputs(frame) ||
       !calls.arguments().check_where(frame, frame.decl.name.span))
     return false;
   Val val = calls.types().result(frame, calls.statements().block(frame, frame.decl.body));

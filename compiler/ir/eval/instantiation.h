@@ -25,6 +25,7 @@ public:
 private:
   bool apply_settings(Frame& frame, const ModelSettings& settings);
   bool parameters_bound(Frame& frame);
+  bool ranges(Frame& frame);
   bool names_bound(Frame& frame);
   bool inputs(Frame& frame);
   Val input(Frame& frame, ast::TypeRef ref, const std::string& name);

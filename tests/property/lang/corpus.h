@@ -56,6 +56,7 @@ rule join(x, a, g: pointwise, ys...) reassociates {
 }
 rule both(x) { -(-x) <=> x }
 model m(x: f32[1, 8], N: int = 1) { relu(x) }
+model open(x: f32[B, S], S: int in 1..2 * 1024 = 128, B: int in 1.. = 1) { relu(x) }
 )";
 }
 
