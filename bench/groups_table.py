@@ -67,7 +67,7 @@ def arguments():
     parser.add_argument("--search", default="mcts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--more", default="", help="further options of tg opt")
-    parser.add_argument("--quick", action="store_true", help="two small networks: does it work?")
+    parser.add_argument("--quick", action="store_true", help="a quick test on two small networks")
     options = parser.parse_args()
     if options.quick:
         vars(options).update(QUICK)

@@ -186,7 +186,7 @@ def markdown(record):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tg", default=str(ROOT / "build-release/tg"))
-    parser.add_argument("--folder", type=Path, help="where large files are written for a while")
+    parser.add_argument("--folder", type=Path, help="folder for large temporary files")
     parser.add_argument("--gigabytes", type=int, default=5)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")

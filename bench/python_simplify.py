@@ -114,7 +114,7 @@ def markdown(record):
     rows = record["rows"]
     lines = ["# ONNX files by `tangram.simplify`", "",
              f"{record['machine']}; commit {record['commit']}; {record['date']}; ONNX Runtime {record['onnxruntime']}. "
-             "`bench/python_simplify.py`, whose head says what is measured.", "",
+             "The head of `bench/python_simplify.py` describes the measurements.", "",
              "| network | runtime | original | result | original / result | onnxsim's / written | written | nodes | Tangram | onnxsim | onnxslim | seconds |",
              "|---" * 12 + "|"]
     for row in rows:
@@ -157,7 +157,7 @@ def main():
     parser.add_argument("--runtimes", default="onnxruntime,openvino")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3)
-    parser.add_argument("--state", type=Path, help="keeps rows")
+    parser.add_argument("--state", type=Path, help="folder that keeps rows between runs")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     options = parser.parse_args()

@@ -145,7 +145,7 @@ def main():
     parser.add_argument("--opt-limit", type=int, default=60)
     parser.add_argument("--opt", nargs="*", default=[])
     parser.add_argument("--recompute", type=float, default=5)
-    parser.add_argument("--fast", type=Path, help="a folder that holds, or gets, the optimised steps")
+    parser.add_argument("--fast", type=Path, help="folder of the optimised steps, which are written if missing")
     parser.add_argument("--only", nargs="*", default=["source", "recompute", "fast", "eager", "inductor"])
     parser.add_argument("--json", type=Path)
     parser.add_argument("networks", nargs="*", metavar="NETWORK")

@@ -196,7 +196,7 @@ def main():
     parser.add_argument("--across", action="store_true")
     parser.add_argument("--near", type=lambda text: [int(ms) for ms in text.split(",")], metavar="MS,...")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--library", action="store_true", help="what oneDNN takes for each operator, too")
+    parser.add_argument("--library", action="store_true", help="also time oneDNN for each operator")
     parser.add_argument("--json")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()

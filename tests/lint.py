@@ -95,7 +95,7 @@ def look(build, file, key):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path)
-    parser.add_argument("--all", action="store_true", help="also what passed before")
+    parser.add_argument("--all", action="store_true", help="also check files that passed before")
     parser.add_argument("files", nargs="*", default=["lang", "compiler", "runtime"])
     options = parser.parse_args()
     build = options.build.resolve()

@@ -358,7 +358,7 @@ def main():
                         help="images in NHWC (PyTorch's choice on tensor cores)")
     parser.add_argument("--seconds", type=seconds, default=2)
     parser.add_argument("--tg", type=program, default=built_program())
-    parser.add_argument("--turns", help="a folder of processes of which one measures at a time")
+    parser.add_argument("--turns", help="folder that makes processes measure one at a time")
     options = parser.parse_args()
     exit_by_signals()  # run.py ends a slow command by a signal
     if options.turns:

@@ -331,15 +331,15 @@ def parse(arguments):
     parser.add_argument("--graphs", type=listed(one_of("graph", GRAPHS)), default=list(GRAPHS))
     parser.add_argument("--peer-device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--models", type=listed(one_of("model", models)), default=models,
-                        help="of the part correct")
-    parser.add_argument("--python", type=program, default=sys.executable, help="that has PyTorch")
+                        help="models of the part `correct`")
+    parser.add_argument("--python", type=program, default=sys.executable, help="the Python that has PyTorch")
     parser.add_argument("--limit", type=seconds, default=540)
     parser.add_argument("--total-limit", type=partial(seconds, zero_too=True), default=math.inf,
-                        help="seconds; cells beyond are left for the next run")
+                        help="seconds; the next run computes the remaining cells")
     parser.add_argument("--json", type=table_file, default=str(ROOT / "bench/results/gpu.json"),
-                        help="with a page beside it, FILE.md")
+                        help="JSON file of results; the page FILE.md is written beside it")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--jobs", type=count, default=1, help="cells of correctness, or peers, side by side")
+    parser.add_argument("--jobs", type=count, default=1, help="number of cells of correctness, or of peers, that run at once")
     options = parser.parse_args(arguments)
     options.parts = options.parts or list(PARTS)
     return options

@@ -205,7 +205,7 @@ def write_table(path, steps, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tg", default=str(ROOT / "build/tg"))
-    parser.add_argument("--only", default="", help="NAME,...: networks whose name holds one of these")
+    parser.add_argument("--only", default="", help="NAME,...: only networks whose name contains one of these")
     parser.add_argument("--steps", default="run,import,opt,export", help=",".join(STEPS))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cost", default="analytic:cpu", help="prices for tg opt")

@@ -304,7 +304,7 @@ def main():
     parser.add_argument("--table", help="write a Markdown table of the refused tests with their reasons")
     parser.add_argument("--keep", help="a folder for the tests that fail")
     parser.add_argument("--as-generated", action="store_true", help="shapes and axes stay inputs of the model")
-    parser.add_argument("--inference", action="store_true", help="the float32 inference tests alone")
+    parser.add_argument("--inference", action="store_true", help="only the float32 inference tests")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     every = collect(options)

@@ -225,7 +225,7 @@ def main():
     parser.add_argument("--tg", default=str(ROOT / "build/tg"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--table", action="store_true", help="print all operators, not only those that fail")
-    parser.add_argument("--all", action="store_true", help="all tests, each optimised")
+    parser.add_argument("--all", action="store_true", help="optimise and check all tests")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     ort.set_default_logger_severity(4)
