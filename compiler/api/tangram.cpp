@@ -12,6 +12,7 @@
 #include "compiler/api/optimize_model.h"
 #include "compiler/api/public_models.h"
 #include "compiler/api/public_types.h"
+#include "compiler/api/recipe.h"
 #include "compiler/api/verify/verify_models.h"
 #include "compiler/api/verify/verify_rules.h"
 #include "compiler/ir/to_text.h"
@@ -283,6 +284,7 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
       tg::optimize_model(source, options, std::move(externs),
                          {.weights = model.impl().weights,
                           .kept = model.impl().kept,
+                          .chain = options.recipe,
                           .judge = graph_judge(options.judge, model)},
                          sources, sink);
   if (!found) return to_error(sink, sources);
@@ -294,6 +296,11 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   if (options.explain) optimized.steps = tg::steps_of(*result.chain, found->rules);
   optimized.report_json = tg::report_json(result.report, options.priors);
   optimized.trace_json = std::move(found->trace);
+  if (options.recipe) {
+    if (!result.chain)
+      return to_error(tg::error(tg::Code::limit_no_answer, "{0}", result.unexplained));
+    optimized.recipe = to_recipe(*result.chain, std::move(found->rules), source, options);
+  }
   return optimized;
 }
 

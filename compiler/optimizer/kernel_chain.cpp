@@ -54,7 +54,7 @@ Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
   egraph.record_history();
   fuse(egraph, fusing, numerics);
   TG_TRY(Derivation chain, explain(history_of(egraph), fusing.rules, plain, fused));
-  for (DerivationStep& step : chain.steps) step.rule = fusing.number[step.rule];
+  chain.each_step([&](DerivationStep& step) { step.rule = fusing.number[step.rule]; });
   return chain;
 }
 

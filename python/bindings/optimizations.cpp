@@ -76,12 +76,13 @@ Judge judge_of(const nb::object& judge, Callbacks& callbacks) {
 }
 
 Optimized search(const Model& model, const nb::dict& values, const std::string& rule_text,
-                 bool explain, bool trace, bool portable, const nb::object& progress,
+                 bool explain, bool trace, bool portable, bool recipe, const nb::object& progress,
                  const nb::object& judge) {
   OptimizeOptions options;
   set_options(options, values);
   options.rule_text = rule_text;
   options.explain = explain, options.record_trace = trace, options.portable = portable;
+  options.recipe = recipe;
   options.interrupt.emplace();
   Callbacks callbacks(*options.interrupt);
   options.progress = listener(progress, callbacks);
@@ -149,9 +150,22 @@ void bind_optimizations(nb::module_& m) {
       .def_ro("report", &Optimized::report)
       .def_ro("steps", &Optimized::steps)
       .def_ro("report_json", &Optimized::report_json)
-      .def_ro("trace_json", &Optimized::trace_json);
+      .def_ro("trace_json", &Optimized::trace_json)
+      .def_ro("recipe", &Optimized::recipe);
+  nb::class_<Recipe>(m, "Recipe", "The rewrites of an optimisation, for other sizes.");
+  nb::class_<Repeated>(m, "Repeated")
+      .def_ro("model", &Repeated::model)
+      .def_ro("steps", &Repeated::steps)
+      .def_ro("skipped", &Repeated::skipped)
+      .def_ro("cost_before_us", &Repeated::cost_before_us)
+      .def_ro("cost_after_us", &Repeated::cost_after_us)
+      .def_ro("source_returned", &Repeated::source_returned);
   m.def("optimize", &search, "model"_a, "options"_a, "rule_text"_a, "explain"_a, "trace"_a,
-        "portable"_a, "progress"_a.none(), "judge"_a.none());
+        "portable"_a, "recipe"_a, "progress"_a.none(), "judge"_a.none());
+  m.def(
+      "repeat",
+      [](const Recipe& recipe, const Model& model) { return value_of(repeat(recipe, model)); },
+      "recipe"_a, "model"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("option_rows", &option_rows);
   m.def(
       "report_page", [](const std::string& trace) { return value_of(report_page(trace)); },

@@ -21,7 +21,7 @@ from ._extraction import Extraction, extract
 from ._machine import calibrate
 from ._model import Model, Verification, load, parse
 from ._program import Program
-from ._report import Optimized, Report
+from ._report import Optimized, Repeated, Report
 from ._simplify import Simplified, simplify
 from ._torch_programs import compile, from_exported
 
@@ -31,6 +31,7 @@ __all__ = [
     "Extraction",
     "Model",
     "Optimized",
+    "Repeated",
     "Program",
     "Report",
     "Simplified",

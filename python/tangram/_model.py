@@ -152,6 +152,7 @@ class Model:
         explain: bool = False,
         trace: bool = False,
         portable: bool = False,
+        recipe: bool = False,
         **options: Unpack[SearchOptions],
     ) -> Optimized:
         """Returns a faster form of the model, and the report of the search: `fast, report =
@@ -161,7 +162,8 @@ class Model:
         Times are seconds and memory is MiB. `rules` takes names, files and texts of rules. `progress` draws a line in a
         terminal or a notebook, or is called with each `SearchProgress`. `trace` records the course of the search
         for the report's page. `explain` records the chain of rewrites, and checks it.
-        With `portable`, the result has no operators that only Tangram has.
+        With `portable`, the result has no operators that only Tangram has. `recipe` records the rewrites, so
+        that `Optimized.repeat` can apply them to this model at other sizes without a search.
 
         `judge` measures graphs in the target runtime. It prepares a model and returns a function
         that runs it once and returns seconds, or None if the model is refused.
@@ -189,7 +191,7 @@ class Model:
         with listener(progress) as notify:
             found = _core.optimize(
                 self._core, options, text, _arguments.flag("explain", explain), _arguments.flag("trace", trace),
-                _arguments.flag("portable", portable), notify, run_judge
+                _arguments.flag("portable", portable), _arguments.flag("recipe", recipe), notify, run_judge
             )
         fast = Model(found.model)
         return Optimized(fast, Report(found, self, fast))

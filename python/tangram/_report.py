@@ -14,11 +14,46 @@ if TYPE_CHECKING:
     from ._model import Model
 
 
+class Repeated(NamedTuple):
+    """A model that was optimised by the rewrites of another search. Costs are microseconds."""
+
+    model: Model
+    steps: int
+    """Rewrites that were applied."""
+    skipped: int
+    """Rewrites that do not apply at these sizes."""
+    cost_before_us: float
+    cost_after_us: float
+    source_returned: bool
+    """The rewritten model would cost more."""
+
+
 class Optimized(NamedTuple):
     """A model and the report of its search; shown as a picture in a notebook."""
 
     model: Model
     report: Report
+
+    def repeat(self, model: Model) -> Repeated:
+        """Applies the rewrites of the search to the same model at other sizes, in about a millisecond.
+
+        Each rewrite is matched anew, and the chain is checked against the text of the rules. Needs
+        `optimize(recipe=True)`. Raises ValueError without it, and Error E0801 for another model.
+
+        >>> import tangram
+        >>> text = "model m(x: f32[N, 8], N: int = 4) { relu(relu(x)) + 0.0 }"
+        >>> best = tangram.parse(text).optimize(cost="analytic:cpu", recipe=True)
+        >>> best.repeat(tangram.parse(text, set={"N": 100})).model.op_count
+        1
+        """
+        from ._model import Model
+
+        if self.report._recipe is None:
+            raise ValueError("there is no recipe: call `optimize(recipe=True)`")
+        out = _core.repeat(self.report._recipe, model._core)
+        return Repeated(
+            Model(out.model), out.steps, out.skipped, out.cost_before_us, out.cost_after_us, out.source_returned
+        )
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
@@ -45,6 +80,7 @@ class Report:
         self._core = found.report
         self._trace = found.trace_json
         self._json = found.report_json
+        self._recipe = found.recipe
         self._source, self._result = source, result
         self.steps: list[_core.Step] = found.steps
 

@@ -190,6 +190,21 @@ class CtrlC(unittest.TestCase):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(5)
 
+    def test_a_recipe_serves_other_sizes(self):
+        text = "model m(x: f32[N, 8], N: int = 5) { relu(relu(x)) + 0.0 }"
+        best = tangram.parse(text).optimize(recipe=True, **ANALYTIC)
+        for size in (1, 2, 64):
+            source = tangram.parse(text, set={"N": size})
+            again = best.repeat(source)
+            self.assertEqual((again.model.op_count, again.skipped), (1, 0))
+            self.assertEqual(again.model.inputs[0].shape, (size, 8))
+            self.assertTrue(again.model.verify(source))
+            self.assertLess(again.cost_after_us, again.cost_before_us)
+        with self.assertRaisesRegex(tangram.Error, "E0801"):
+            best.repeat(tangram.parse("model m(z: f32[2]) { z }"))
+        with self.assertRaisesRegex(ValueError, "recipe=True"):
+            tangram.parse(text).optimize(**ANALYTIC).repeat(tangram.parse(text))
+
     def test_searches_in_several_threads(self):
         found = []
         threads = [threading.Thread(target=lambda: found.append(

@@ -59,9 +59,14 @@ Derivation derivation_of(const Graph& graph) {
   return chain;
 }
 
+void add_steps(Derivation& whole, const Derivation& next, Translation& into) {
+  for (const DerivationStep& step : next.steps) whole.steps.push_back(into.step(step));
+  for (const DerivationStep& maker : next.makers) whole.makers.push_back(into.step(maker));
+}
+
 void append(Derivation& whole, const Derivation& next) {
   Translation into(next.terms, whole.terms);
-  for (const DerivationStep& step : next.steps) whole.steps.push_back(into.step(step));
+  add_steps(whole, next, into);
   for (size_t o = 0; o < whole.end.size(); ++o) whole.end[o] = into(next.end[o]);
 }
 
@@ -78,8 +83,9 @@ void trim(Derivation& chain) {
   Derivation kept(chain.terms.shared_symbols());
   Translation into(chain.terms, kept.terms);
   for (NodeId node : chain.start) kept.start.push_back(into(node));
+  for (const DerivationStep& maker : chain.makers) kept.makers.push_back(into.step(maker));
   for (size_t i = 0; i < chain.steps.size(); ++i)
-    if (needed[i]) kept.steps.push_back(into.step(chain.steps[i]));
+    (needed[i] ? kept.steps : kept.makers).push_back(into.step(chain.steps[i]));
   for (NodeId node : chain.end) kept.end.push_back(into(node));
   chain = std::move(kept);
 }

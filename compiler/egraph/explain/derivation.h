@@ -35,8 +35,16 @@ struct Derivation {
   Graph terms;
   std::vector<NodeId> start, end; // outputs of the first and the last graph, in output order
   std::vector<DerivationStep> steps;
+  /// Further applications, all forward: from these the terms of the steps and of the end were made.
+  /// They are not part of the proof. instantiate.h applies them at other sizes.
+  std::vector<DerivationStep> makers;
 
   explicit Derivation(std::shared_ptr<Symbols> symbols) : terms(std::move(symbols)) {}
+  /// Calls `change` for each step and each maker.
+  template <class Change> void each_step(Change change) {
+    for (DerivationStep& step : steps) change(step);
+    for (DerivationStep& maker : makers) change(maker);
+  }
 };
 
 /// Copies nodes of one graph into another, possibly with other symbols. The images of leaves can be
@@ -60,11 +68,14 @@ private:
 /// Returns a derivation without steps, of the graph itself.
 Derivation derivation_of(const Graph& graph);
 
+/// Adds the steps and makers of another derivation, whose terms `into` copies.
+void add_steps(Derivation& whole, const Derivation& next, Translation& into);
+
 /// Appends another derivation, which must start where `whole` ends. Its symbols may differ.
 void append(Derivation& whole, const Derivation& next);
 
 /// Removes the steps that are not needed to derive the end, and the unused terms. Preserves the
-/// order.
+/// order. Removed steps become makers.
 void trim(Derivation& chain);
 
 /// Returns the graph with these outputs, and with the inputs and the names of `like`.

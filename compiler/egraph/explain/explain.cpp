@@ -1,6 +1,7 @@
 #include "compiler/egraph/explain/explain.h"
 
 #include "compiler/egraph/explain/explain_ledger.h"
+#include "compiler/egraph/explain/makers.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -86,7 +87,9 @@ Result<Derivation> explain(const History& history, llvm::ArrayRef<Rule> rules, c
       return error(Code::internal,
                    "the rules applied do not lead from the source to the output `{0}`",
                    source.outputs()[i].name);
-  chain.steps = steps_of(ledger, find_proof(ledger, chain, stop));
+  Proof proof = find_proof(ledger, chain, stop);
+  chain.steps = steps_of(ledger, proof);
+  chain.makers = makers(ledger, chain, proof, stop);
   if (stop.asked()) return stopped();
   chain.terms = std::move(ledger.terms);
   trim(chain);

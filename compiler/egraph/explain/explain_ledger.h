@@ -32,6 +32,7 @@ public:
   };
   const Rule& rule(const RuleApplication& a) const { return rules_[a.rule]; }
   const RuleApplication& application(uint32_t i) const { return applications_[i]; }
+  llvm::ArrayRef<RuleApplication> applications() const { return applications_; }
   Equation equation(uint32_t i) const { return equations_[i]; }
 
   Graph terms;

@@ -309,8 +309,9 @@ void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
     if (node.rule < number.size()) node.rule = number[node.rule];
   auto renumber_chain = [&](std::optional<Derivation>& chain) {
     if (!chain) return;
-    for (DerivationStep& step : chain->steps)
+    chain->each_step([&](DerivationStep& step) {
       if (step.rule < number.size()) step.rule = number[step.rule];
+    });
   };
   renumber_chain(finding.chain);
   for (PortfolioFinalist& other : finding.others) renumber_chain(other.chain);

@@ -258,7 +258,7 @@ public:
   void take(const SegmentChain& segment) {
     Translation into(segment.chain->terms, whole_.terms);
     set_leaves(segment, before_, into);
-    for (const DerivationStep& step : segment.chain->steps) whole_.steps.push_back(into.step(step));
+    add_steps(whole_, *segment.chain, into);
     for (size_t o = 0; o < segment.place->outputs.size(); ++o)
       made_by_[segment.place->outputs[o].index] = {&segment, o};
   }

@@ -224,6 +224,9 @@ struct OptimizeOptions {
   /// is run then, and only prices decide.
   bool explain = false;
   bool record_trace = false; // fills Optimized::trace_json
+  /// Fills Optimized::recipe. The search takes longer, as it records how its result was derived,
+  /// and does not use results of earlier searches.
+  bool recipe = false;
   /// Price several operators as one if the device runs them in one kernel, even without a rule for
   /// it. Off for searches that reproduce a publication.
   bool kernels = true;
@@ -307,6 +310,18 @@ struct Step {
   std::string before, after, where;
 };
 
+/// The rewrites of an optimisation, for the same model at other sizes (repeat()). Any number of
+/// threads may use one.
+class Recipe {
+public:
+  struct Impl;
+  explicit Recipe(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const { return *impl_; }
+
+private:
+  std::shared_ptr<const Impl> impl_;
+};
+
 struct Optimized {
   Model model;
   Report report;
@@ -316,6 +331,7 @@ struct Optimized {
   /// With OptimizeOptions::record_trace: the trace of the search as JSON, as written by `tg opt
   /// --trace` and drawn by `tg report`.
   std::string trace_json = {};
+  std::optional<Recipe> recipe = {}; // with OptimizeOptions::recipe
 };
 
 /// Optimises a model. The result is never worse than the input under the cost model. With costs of
@@ -325,6 +341,25 @@ struct Optimized {
 /// an error with a counterexample (E0306). With `verify` the result is compared with its source
 /// exactly; a difference is an error that names the rule (E0802).
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
+
+/// A model that was optimised by a recipe, without a search. Costs are microseconds, by the prices
+/// of the recipe's search; if these are measured, by those of the analytic model.
+struct Repeated {
+  Model model;
+  size_t steps = 0;   // rewrites that were applied
+  size_t skipped = 0; // rewrites of the recipe that do not apply at these sizes
+  double cost_before_us = 0, cost_after_us = 0;
+  bool source_returned = false; // the rewritten model would cost more
+};
+
+/// Applies the rewrites of a recipe to its model at other sizes, in about a millisecond. Each
+/// rewrite is matched anew: its conditions are checked, and the values that it computes are
+/// computed. The chain is then checked against the text of the rules, as for `explain`. Errors:
+/// E0801 if the model has inputs or outputs of other names; those of the prices.
+///
+///   Model long_model = *parse_file("bert.tg", {.set = {{"S", "512"}}});
+///   Model fast = repeat(*fast_128->recipe, long_model)->model;
+Expected<Repeated> repeat(const Recipe& recipe, const Model& model);
 
 /// Returns an HTML page that displays a search, from Optimized::trace_json, as written by `tg
 /// report`. It only needs a browser. Errors: invalid traces.
