@@ -170,7 +170,7 @@ fn_param_list:
 fn_param:
   NAME ":" type           { $$ = ast::Param{build.name(@1), $3, {}, false, @$}; }
 | NAME ":" type "=" expr  { $$ = ast::Param{build.name(@1), $3, $5, false, @$}; }
-/* Whether a default is missing is checked later, with a better message. */
+/* A later check reports a missing default, with a better message. */
 | NAME ":" type IN size_range
     { $$ = ast::Param{build.name(@1), $3, {}, false, @$, $5}; }
 | NAME ":" type IN size_range "=" expr
