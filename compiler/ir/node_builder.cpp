@@ -118,7 +118,7 @@ NodeId NodeBuilder::reverse(NodeId x, int64_t axis) {
   if (!x.valid()) return x;
   int64_t size = shape(x)[static_cast<size_t>(axis)];
   if (size > kMostReversed)
-    return fail("it turns round an axis of more than " + llvm::Twine(kMostReversed) + " elements");
+    return fail("it reverses an axis of more than " + llvm::Twine(kMostReversed) + " elements");
   Shape places;
   for (int64_t i = size; i-- > 0;) places.push_back(i);
   return take(x, axis, places);

@@ -272,8 +272,9 @@ private:
                   args[0].kind == ast::ArgKind::Positional && may_be_text(args[0].value);
       if (fits) expression(args[0].value);
       if (!fits)
-        sink_.report(error(Code::wrong_kind, value.span, "a param is given by `weight(\"path\")`")
-                         .suggest("declare a computed value with `let`"));
+        sink_.report(
+            error(Code::wrong_kind, value.span, "the value of a param must be `weight(\"path\")`")
+                .suggest("declare a computed value with `let`"));
       else
         weight_options(value.args, 1);
     }

@@ -214,7 +214,7 @@ void PortfolioSearch::focus() {
       few.add(rule, distinct_.number[i]);
   }
   if (few.rules.empty()) return;
-  SearchTask task{&source_, SearchTask::Kind::Search, "whole network, rules that paid"};
+  SearchTask task{&source_, SearchTask::Kind::Search, "whole network, rules with gains"};
   begin(task.where);
   Finding found = std::move(work(task, few).front());
   found.records.clear(); // statistics of a few rules alone are not representative

@@ -95,7 +95,7 @@ TEST_F(Contradiction, AnAxisThatIsTurnedRoundIsBounded) {
   add_input(graph_, "long", {int64_t{1} << 30});
   scalar("axis", 0);
   set(node("CumSum", {"long", "axis"}), "reverse", 1);
-  EXPECT_EQ(message(), "node `n` (CumSum): it turns round an axis of more than 1048576 elements\n");
+  EXPECT_EQ(message(), "node `n` (CumSum): it reverses an axis of more than 1048576 elements\n");
 }
 
 TEST_F(Contradiction, ARangeHasAStep) {

@@ -140,7 +140,7 @@ TEST(Portfolio, TheFocusSearchesTheSourceWithTheRulesThatPaidAlone) {
     PortfolioReport report = search_portfolio(graph, rules, model, options);
     EXPECT_LT(report.cost_us, report.source_us);
     bool seen = llvm::any_of(trace.applications, [](const SearchTrace::Application& a) {
-      return llvm::StringRef(a.where).startswith("whole network, rules that paid");
+      return llvm::StringRef(a.where).startswith("whole network, rules with gains");
     });
     EXPECT_EQ(seen, focus);
     // Rules keep their numbers, although only a few took part.
