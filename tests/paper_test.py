@@ -189,7 +189,7 @@ class Resume(unittest.TestCase):
         # The cells of seed 77 and of deterministic approaches are stored.
         self.assertEqual(self.fill("--seed", "76")["cells_computed"], len(NETWORKS))
 
-    def test_the_plan_is_told(self):
+    def test_the_plan_is_printed(self):
         command = [TG, "table", "vgg19", "--approach", "tensat,ilp+ilp", "--seeds", "2", "--rules",
                    "taso", "--total-limit", "0", "--output", str(self.file)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -202,7 +202,7 @@ class Resume(unittest.TestCase):
         self.assertTrue(all(c["processor_s"] > 0 for c in result["cells"]))
         self.assertGreaterEqual(result["processor_s"], sum(c["processor_s"] for c in result["cells"]))
 
-    def test_savings_are_what_was_published(self):
+    def test_savings_match_the_published_ones(self):
         """Savings are relative to the original time, as in the published column."""
         for cell in self.fill()["cells"]:
             self.assertAlmostEqual(cell["saved_pct"], 100 * (1 - cell["cost_us"] / cell["source_us"]))

@@ -32,7 +32,7 @@ class ProcessorClock(unittest.TestCase):
     def test_waiting_takes_no_time(self):
         self.assertLess(self.told("time.sleep(2)\n"), 1)
 
-    def test_no_time_in_line_is_told(self):
+    def test_the_waiting_time_is_hidden(self):
         self.told("try: os.open(f'/proc/self/task/{os.getpid()}/schedstat', os.O_RDONLY)\n"
                   "except FileNotFoundError: pass\nelse: raise SystemExit('told')\n"
                   "os.close(os.open('/proc/self/stat', os.O_RDONLY))\n")

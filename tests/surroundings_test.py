@@ -106,7 +106,7 @@ class Surroundings(unittest.TestCase):
                 if usual.returncode == 0:
                     self.assertIn(b"cannot write standard output", ran.stderr, f"{line} {redirection}")
 
-    def test_streams_that_are_closed_or_full_are_no_fault(self):
+    def test_closed_and_full_streams_are_not_internal_faults(self):
         for line in self.every_line():
             for redirection in ("2>/dev/full", "2>&-", "<&-", "<&- >&- 2>&-"):
                 self.run_tg(line, redirection)

@@ -129,7 +129,7 @@ class Games(unittest.TestCase):
 
 
 class WithoutGymnasium(unittest.TestCase):
-    def test_its_classes_say_what_to_install(self):
+    def test_its_classes_name_the_package_to_install(self):
         env = game()
         with mock.patch.dict("sys.modules", {"gymnasium": None}):
             self.assertFalse(env.step(0)[2])

@@ -34,7 +34,7 @@ class Rules(unittest.TestCase):
 
 
 class Extraction(unittest.TestCase):
-    def test_a_file_that_is_no_egraph(self):
+    def test_a_file_that_is_not_an_egraph(self):
         with self.assertRaises(tangram.Error) as caught:
             tangram.extract({"nodes": 3})
         self.assertEqual(caught.exception.code, "E0606")

@@ -94,7 +94,7 @@ class Simplify(unittest.TestCase):
         self.assertTrue(original)
         self.assertIn("tangram rejects the result: ", done.message)
 
-    def test_a_file_with_what_tangram_does_not_have_stays_as_it_is(self):
+    def test_a_file_with_unsupported_operators_is_unchanged(self):
         def load(*_, **__):
             raise tangram.Error([_errors.Diagnostic("E0511", "m.onnx", 0, 0, "", "m.onnx: error: unknown operator `Zip`")])
         with mock.patch("tangram._model.load", load):

@@ -174,7 +174,7 @@ class Buckets(unittest.TestCase):
                 self.setUp()
                 self.assertEqual(len(self.rows(Function(function), [torch.randn(rows, 8) for rows in (5, 6)])), 2)
 
-    def test_a_literal_that_equals_a_bucket_is_no_axis_of_it(self):
+    def test_a_literal_that_equals_a_bucket_is_not_an_axis(self):
         """There are 5 rows, whose bucket is 6, which is also a size of the view."""
         module = Function(lambda x: x.reshape(6, -1) * 2)
         self.assertEqual(len(self.rows(module, [torch.randn(rows, 12) for rows in (5, 7)])), 2)

@@ -237,7 +237,7 @@ class Backend(unittest.TestCase):
             module.places.copy_(torch.tensor([2, 2, 1]))
             torch.testing.assert_close(compiled(x), module(x))
 
-    def test_random_numbers_are_no_constants(self):
+    def test_random_numbers_are_not_constants(self):
         def fn(x):
             return torch.relu(x) + torch.rand(4)
 
@@ -356,7 +356,7 @@ class Backend(unittest.TestCase):
             module.linear.weight = torch.nn.Parameter(torch.randn(4, 8))
             torch.testing.assert_close(compiled(x), module(x))
 
-    def test_buffers_that_the_module_changes_itself_are_no_weights(self):
+    def test_buffers_that_the_module_changes_are_not_weights(self):
         class Counting(torch.nn.Module):
             def __init__(self):
                 super().__init__()

@@ -522,7 +522,7 @@ TEST(CpuRef, EveryDtypeMovesAddsAndMultiplies) {
   }
 }
 
-TEST(CpuRef, GatherTakesRowsAndMarksWhatIsOutside) {
+TEST(CpuRef, GathersRowsAndMarksIndicesOutside) {
   Random r(12);
   for (int round = 0; round < 80; ++round) {
     Builder b;

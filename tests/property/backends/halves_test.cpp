@@ -61,7 +61,7 @@ TEST_P(Halves, NetworkAgreesWithRefAndWithFloats) {
   }
 }
 
-TEST_P(Halves, KeepsNamesAndTypesOfWhatGoesInAndOut) {
+TEST_P(Halves, KeepsNamesAndTypesOfInputsAndOutputs) {
   Builder b;
   network(b);
   Graph narrow = *retype(b.graph, GetParam());

@@ -169,7 +169,7 @@ TEST(AnalyticGroupsOfExamples, AreThoseOfTheBackend) {
 /// A depthwise convolution between two pointwise convolutions, which are faster with channels last.
 /// The library's depthwise convolution is slow in that layout. So a kernel is generated,
 /// and no image is converted.
-TEST(Layouts, AreOfWhatWillRun) {
+TEST(Layouts, MatchTheKernelsThatRun) {
   PlanWriter w;
   auto convolve = [&](PlanValueId x, const char* name, Shape kernel) {
     int64_t pad = kernel[2] / 2;

@@ -181,7 +181,7 @@ private:
   std::mt19937_64 rng_;
 };
 
-TEST(MatchProperty, FindsWhatTheDefinitionFinds) {
+TEST(MatchProperty, FindsAllMatchesOfTheDefinition) {
   std::vector<Rule> rules = test::rules_of(kRules);
   ASSERT_GE(rules.size(), 7u); // commuted forms are additional
   size_t total = 0;
@@ -201,7 +201,7 @@ TEST(MatchProperty, FindsWhatTheDefinitionFinds) {
   EXPECT_GT(total, 3'000u);
 }
 
-TEST(MatchProperty, FindsWhatIsNewAfterAChange) {
+TEST(MatchProperty, FindsNewMatchesAfterAChange) {
   std::vector<Rule> rules = test::rules_of(kRules);
   size_t total = 0;
   for (uint64_t seed = 0; seed < 80; ++seed) {
@@ -232,7 +232,7 @@ TEST(MatchProperty, FindsWhatIsNewAfterAChange) {
 /// The tally equals the number of all matches, although it examines only places near changes.
 /// Meanwhile nodes are removed by congruence and by cycle filters. Some rounds leave patterns out,
 /// which are then searched from scratch.
-TEST(MatchProperty, TalliesAllAndGivesWhatIsNew) {
+TEST(MatchProperty, CountsAllMatchesAndReturnsNewOnes) {
   std::vector<Rule> rules = test::rules_of(kRules);
   size_t spared = 0, limited = 0;
   for (uint64_t seed = 0; seed < 80; ++seed) {
@@ -281,7 +281,7 @@ TEST(MatchProperty, TalliesAllAndGivesWhatIsNew) {
   EXPECT_GT(limited, 10u);
 }
 
-TEST(MatchProperty, JoinsWhatFits) {
+TEST(MatchProperty, JoinsCompatibleMatches) {
   std::vector<Rule> rules = test::rules_of(kMulti);
   ASSERT_GE(rules.size(), 4u);
   size_t total = 0;

@@ -107,7 +107,7 @@ TEST(Replica, ItsOwnChangesAreNotTakenForTheOriginals) {
   EXPECT_TRUE(pair.replica->feed(delta, pair.map));
 }
 
-TEST(Symbols, HashesAreOfWhatTheyStandFor) {
+TEST(Symbols, HashByContentNotByNumber) {
   Symbols a, b;
   a.value(Value::of_int(7));
   ValueId in_a = a.value(Value::of_string("x")), in_b = b.value(Value::of_string("x"));

@@ -64,7 +64,7 @@ TEST(Annealing, GoesOnWhereGreedyMovesEnd) {
   EXPECT_EQ(again, annealed) << "the same seed, the same choice";
 }
 
-TEST(Annealing, StopsWhenAskedWithWhatItHas) {
+TEST(Annealing, StopsOnRequestWithTheBestSoFar) {
   ExtractionProblem problem = layers(300);
   Choice choice = greedy_dag(problem)->choice;
   double start = check_choice(problem, choice).dag_cost;

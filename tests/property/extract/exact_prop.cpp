@@ -24,7 +24,7 @@ template <class Gone> ExtractionProblem without(const ExtractionProblem& problem
   return out;
 }
 
-TEST(Landmarks, AreWhatNoDerivationDoesWithout) {
+TEST(Landmarks, AreInEveryDerivation) {
   std::mt19937_64 random(21);
   size_t found = 0;
   for (int i = 0; i < 2'000; ++i) {
@@ -101,7 +101,7 @@ TEST(ExactSearch, BoundsTheOptimumWhereItIsStopped) {
   EXPECT_GT(stopped, 50);
 }
 
-TEST(Best, TellsHowItGoesAndStopsWhenAsked) {
+TEST(Best, ReportsProgressAndStopsOnRequest) {
   std::mt19937_64 random(25);
   int told = 0;
   for (int i = 0; i < 500; ++i) {

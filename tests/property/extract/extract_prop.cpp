@@ -85,7 +85,7 @@ TEST(Reduce, ExpandsChoicesToSoundOnesOfTheSameCost) {
   }
 }
 
-TEST(Sharing, IsSoundAndLiesBetweenGreedyAndTheOptimum) {
+TEST(Sharing, IsValidAndBetweenGreedyAndTheOptimum) {
   std::mt19937_64 random(7);
   int improved = 0;
   for (int i = 0; i < 3'000; ++i) {
@@ -195,7 +195,7 @@ TEST(BranchCut, FindsTheOptimumOfUnreducedProblems) {
   }
 }
 
-TEST(BranchCut, FindsWhatCostsLessThanAnyCutoff) {
+TEST(BranchCut, FindsChoicesBelowEveryCutoff) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 300; ++i) {
     ExtractionProblem problem = random_problem(random, {.classes = 6, .nodes = 14});
@@ -227,7 +227,7 @@ ExtractionProblem cover_of(uint32_t vertices, llvm::ArrayRef<std::pair<uint32_t,
   return problem;
 }
 
-TEST(BranchCut, SetsAsideWhatTheSolverGivesUpAndGoesOn) {
+TEST(BranchCut, SkipsSubproblemsThatTheSolverAbandons) {
   constexpr uint32_t kVertices = 15;
   std::mt19937_64 random(12);
   size_t open = 0;

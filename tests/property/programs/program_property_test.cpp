@@ -42,7 +42,7 @@ struct Read {
 
 class Programs : public ::testing::TestWithParam<uint64_t> {};
 
-TEST_P(Programs, KeepTheirMeaningWhenLaidOut) {
+TEST_P(Programs, KeepTheirMeaningWhenFormatted) {
   std::string text = test::RandomProgram(GetParam()).text();
   Read first(text);
   ASSERT_TRUE(first.graph) << first.errors() << text;

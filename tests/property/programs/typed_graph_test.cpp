@@ -138,7 +138,7 @@ protected:
   std::array<size_t, kOpCount> drawn_{};
 };
 
-TEST_F(TypedGraphs, ComputeWhatTheyMean) {
+TEST_F(TypedGraphs, ComputeTheirDefinition) {
   const char* one = std::getenv("TANGRAM_GRAPH");
   if (one) return check(std::strtoull(one, nullptr, 10));
   uint64_t graphs = std::getenv("TANGRAM_FULL_TESTS") ? kAllGraphs : kGraphs;

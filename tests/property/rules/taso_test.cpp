@@ -89,7 +89,7 @@ private:
   std::optional<Program> program_;
 };
 
-TEST(TasoRules, EachFiresAloneAndSaysWhatItDid) {
+TEST(TasoRules, FireAloneAndAreReported) {
   TasoRules taso;
   std::string found;
   size_t count = 0;

@@ -486,7 +486,7 @@ const std::vector<Case>& cases() {
 
 class Stdlib : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Stdlib, ComputesWhatItsDefinitionSays) {
+TEST_P(Stdlib, MatchesItsDefinition) {
   std::optional<RunResult> ran = run(GetParam().program);
   ASSERT_TRUE(ran);
   std::vector<Array> expected = GetParam().expected(*ran);

@@ -340,7 +340,7 @@ public:
   double price(const Symbols&, const OpInstance&) override { return 1; }
 };
 
-TEST(Explain, SearchesOfSegmentsAreToldOfTheWhole) {
+TEST(Explain, MapsStepsOfSegmentsToTheWholeGraph) {
   std::optional<Graph> source = model_of(kLayers);
   std::vector<Rule> rules = rules_of("fuse,algebra");
   ASSERT_TRUE(source && !rules.empty());

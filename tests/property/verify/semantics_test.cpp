@@ -64,7 +64,7 @@ bool has_activation(const Graph& graph, NodeId id) {
   return slot >= 0 && graph.attr(id, static_cast<size_t>(slot)).text != "none";
 }
 
-TEST(Semantics, TraitsSayWhatIsAskedOfMath) {
+TEST(Semantics, CallOnlyTheMathOfTheirTraits) {
   std::set<OpKind> seen;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     RandomGraph random(seed, 20);

@@ -241,7 +241,7 @@ TEST_F(CalibratedCostTest, GuessesAreOfTimesInPlaceOnceThereAreAny) {
 
 /// The model learns from times in the networks of a calibration. The time of an operator in the
 /// present network still has to be measured there.
-TEST_F(CalibratedCostTest, TimesWithinACalibrationsNetworksAreNoOthersPrices) {
+TEST_F(CalibratedCostTest, DoesNotUsePlacedTimesOfCalibrationNetworksElsewhere) {
   OwnedInstance relu = read("relu(f32[1048576])");
   double before = model()->price(symbols, relu.instance());
   model()
@@ -307,7 +307,7 @@ struct SettledSearch : test::Loading {
   }
 };
 
-TEST_F(SettledSearch, BeginsAgainWhereWhatItFoundIsDearerThanGuessed) {
+TEST_F(SettledSearch, RestartsIfTheResultCostsMoreThanGuessed) {
   timer.times["matmul(f32[256, 256], w f32[256, 256], none, none) {act = relu}"] = 1e6;
   Optimized result = optimised();
   EXPECT_GE(result.report.searches, 2u);
@@ -315,7 +315,7 @@ TEST_F(SettledSearch, BeginsAgainWhereWhatItFoundIsDearerThanGuessed) {
   EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
 }
 
-TEST_F(SettledSearch, TakesWhatIsCheaperOnceTimed) {
+TEST_F(SettledSearch, TakesTheCheaperGraphOnceTimed) {
   timer.times["matmul(f32[256, 256], w f32[256, 256], none, none) {act = none}"] = 500;
   timer.times["relu(f32[256, 256])"] = 100;
   timer.times["matmul(f32[256, 256], w f32[256, 256], none, none) {act = relu}"] = 501;
@@ -342,7 +342,7 @@ TEST_F(SettledSearch, OperatorsArePricedWhereTheyRun) {
   EXPECT_EQ(timer.timed, 0u) << "no operator is timed alone";
 }
 
-TEST_F(SettledSearch, BeginsAgainWhereWhatItFoundIsDearerInPlace) {
+TEST_F(SettledSearch, RestartsIfTheResultCostsMoreInPlace) {
   PlacingRunner runner;
   runner.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 900}};
   Optimized result = optimised(&runner);

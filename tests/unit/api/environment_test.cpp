@@ -64,7 +64,7 @@ TEST(Environment, CandidatesComeInOneOrderAndLeadWhereTheySay) {
   EXPECT_EQ(game.after(game.actions() - 1)->text(), game.model().text()) << "the action to stop";
 }
 
-TEST(Environment, AStepIsRewardedByWhatItGainsAndTheBestGraphIsKept) {
+TEST(Environment, RewardsTheGainOfAStepAndKeepsTheBestGraph) {
   Environment game = environment(by_prices());
   ASSERT_FALSE(game.reset());
   size_t action = action_of(game, "relu_relu");

@@ -185,7 +185,7 @@ TEST(WeightsFile, GivesTheWeightsOfAProgram) {
   EXPECT_EQ((*outputs)[0].data, (std::vector<float>{11, 22, 33}));
 }
 
-TEST(WeightsFile, SaysWhatIsMissing) {
+TEST(WeightsFile, ReportsMissingWeights) {
   auto model = parse("model m(x: f32[3]) { param w: f32[3]\n x + w }");
   ASSERT_TRUE(model);
   auto code = [&](const CompileOptions& options) -> std::string {

@@ -137,7 +137,7 @@ TEST_F(Finalists, TwoFastestAreComparedWithCheapest) {
   EXPECT_NE(report.notes[0].find("faster, by 1.25x"), std::string::npos) << report.notes[0];
 }
 
-TEST_F(Finalists, AsManyAsAskedForAreMeasured) {
+TEST_F(Finalists, MeasureTheRequestedNumber) {
   runs.times = {{1, 50}, {2, 60}, {3, 40}};
   EXPECT_EQ(choose(2), 1u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2}));
@@ -178,7 +178,7 @@ TEST_F(Finalists, TheOthersAreCompletedAndThoseAlikeAreOne) {
 }
 
 /// Operators that become one kernel at load have a higher price one by one.
-TEST_F(Finalists, WhichAreMeasuredIsByPricesOfWhatIsLaunched) {
+TEST_F(Finalists, AreSelectedByPricesOfGroups) {
   runs.times = {{1, 50}, {2, 60}, {3, 40}};
   groups.prices = {{1, 9}, {2, 8}, {3, 5}};
   EXPECT_EQ(choose(2), 3u);
@@ -323,7 +323,7 @@ TEST_F(Finalists, TimesOnNaNInPlaceAreNotKept) {
 }
 
 /// An interrupted comparison reports nothing about the graphs.
-TEST_F(Finalists, ComparingSaysWhatEndedIt) {
+TEST_F(Finalists, ReportTheReasonForAnEarlyEnd) {
   PrepareOptions options;
   options.backend = "ref";
   // Memory is not counted there (resident.cpp), so that no limit is ever reached.

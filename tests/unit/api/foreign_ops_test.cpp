@@ -159,7 +159,7 @@ using Function = double (*)(double);
 double hard_sigmoid(double x) { return std::fmin(std::fmax(x + 3, 0), 6) / 6; }
 double softplus(double x) { return std::log1p(std::exp(x)); }
 
-TEST(ForeignOps, PointwiseHintsComputeWhatTheyStandFor) {
+TEST(ForeignOps, SuggestEqualPointwiseExpressions) {
   const std::map<std::string, Function> meanings = {
       {"rint", [](double x) { return std::nearbyint(x); }},
       {"trunc", [](double x) { return std::trunc(x); }},

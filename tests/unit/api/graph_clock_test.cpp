@@ -34,7 +34,7 @@ protected:
 
 /// The source's time is the baseline of all rewards. A measured ratio of the source to itself would
 /// add its noise to each reward.
-TEST_F(Clock, TheSourceTakesWhatOthersAreComparedWith) {
+TEST_F(Clock, UsesOneTimeOfTheSourceForAllComparisons) {
   std::unique_ptr<GraphClock> clock = clock_of(source, false);
   Result<double> own = clock->time_us(source);
   ASSERT_TRUE(own) << own.error().message;
@@ -51,7 +51,7 @@ TEST_F(Clock, TheSourceTakesWhatOthersAreComparedWith) {
 }
 
 /// Disturbed runs may be repeated, up to five times as many pairs.
-TEST_F(Clock, RunsAsManyPairsAsAreAskedFor) {
+TEST_F(Clock, RunsTheRequestedNumberOfPairs) {
   auto is_multiple = [](size_t pairs, size_t of) { return pairs % of == 0 && pairs >= of; };
   std::unique_ptr<GraphClock> few = clock_of(source, false, {.pairs = 2, .seconds = 0});
   ASSERT_TRUE(few->time_us(source));
@@ -86,7 +86,7 @@ TEST_F(Clock, AnEnvironmentAsksOnceForEachGraph) {
   EXPECT_EQ(game.best().time, game.source_time());
 }
 
-TEST_F(Clock, WithoutATimeOfTheSourceThereIsNone) {
+TEST_F(Clock, FailsWithoutATimeOfTheSource) {
   Result<double> first = clock_of(source, false)->time_us(other);
   ASSERT_FALSE(first);
   EXPECT_EQ(first.error().code, Code::device);

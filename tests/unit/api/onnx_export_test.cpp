@@ -93,7 +93,7 @@ TEST_F(OnnxExportTest, FoldsExpressionsOfWeightsIntoWeights) {
                                            static_cast<size_t>(tensor->bytes())));
 }
 
-TEST_F(OnnxExportTest, TheFileSaysWhatItsWeightsWereFoldedFrom) {
+TEST_F(OnnxExportTest, RecordsTheSourcesOfFoldedWeights) {
   Graph graph = load("model m(x: f32[2, 4]) -> (y: f32[2, 3]) {\n"
                      "  param w: f32[4, 3] = weight(\"a layer's w\")\n"
                      "  x @ (w * 2)\n"

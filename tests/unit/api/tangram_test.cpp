@@ -52,7 +52,7 @@ std::vector<Tensor> run(const Model& model, const std::vector<Tensor>& inputs,
   return *outputs;
 }
 
-TEST(Api, AModelTellsItsInterface) {
+TEST(Api, DescribesTheInterfaceOfAModel) {
   Model model = parsed(kTwins);
   EXPECT_EQ(model.name(), "twins");
   ASSERT_EQ(model.inputs().size(), 1u);
@@ -579,7 +579,7 @@ TEST(Api, TypesOfRunsAreChecked) {
             "`allow_tf32` requires cuda, not `analytic`");
 }
 
-TEST(Api, OutputsAreHeldAgainstTheReference) {
+TEST(Api, ComparesOutputsWithTheReference) {
   Model source = parsed(kTwins);
   auto best = optimize(source, {.extract = Extractor::Greedy, .cost = CostSpec::analytic("cpu")});
   ASSERT_TRUE(best) << best.error().text();

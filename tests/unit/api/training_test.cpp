@@ -21,7 +21,7 @@ model steps(x: f32[2]) -> (old: f32[2], sum: f32[2]) {
 
 class Training : public ::testing::TestWithParam<Backend> {};
 
-TEST_P(Training, RunsGoOnFromWhatTheLastOneMade) {
+TEST_P(Training, ContinuesFromThePreviousRun) {
   auto model = parse(kSteps);
   ASSERT_TRUE(model) << model.error().text();
   EXPECT_EQ(model->inputs().size(), 1u);

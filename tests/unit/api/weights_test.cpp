@@ -68,7 +68,7 @@ TEST_F(Weights, SavedAndReadTheyAreThoseOfTheSeed) {
     EXPECT_EQ(row.state, WeightState::Random);
 }
 
-TEST_F(Weights, EveryStateIsTold) {
+TEST_F(Weights, ListsEveryState) {
   Graph graph = load(kNet);
   std::vector<SafetensorsItem> items = {{"a", f32({3, 3})}, {"b", f32({3, 4})}, {"c", f32({1})}};
   auto source = [&](size_t i) { return Tensor::zeros(items[i].type); };
@@ -127,7 +127,7 @@ TEST_F(Weights, PagesOfAMappedFileAreGivenUpWithTheTensor) {
   EXPECT_EQ(summarise(*file->view(*file->find("w"))).checksum, sum) << "and read again";
 }
 
-TEST_F(Weights, MemoryThatIsNoMappedFileIsNotGivenUp) {
+TEST_F(Weights, KeepMemoryThatIsNotAMappedFile) {
   std::string text(1 << 22, 'x'); // heap memory of the process
   release_mapped_pages(text);
   EXPECT_EQ(text.find_first_not_of('x'), std::string::npos);
@@ -277,7 +277,7 @@ TEST_F(Weights, BatchesGiveTheOutputsBetweenThem) {
   EXPECT_EQ(in_batches(values, 8 * 8 * 4 + 1).size(), 2u);
 }
 
-TEST_F(Weights, FoldedValuesMayBeAskedForInAnyOrderAndAgain) {
+TEST_F(Weights, ComputeFoldedValuesInAnyOrderAndAgain) {
   Folded folded = fold_weights(load(kNet));
   WeightSource weights = folded_weights(folded, on_ref());
   std::vector<Tensor> expected = run(folded.values);

@@ -75,7 +75,7 @@ TEST_F(DataFile, PipesAndDevicesAreWrittenToInPlace) {
   EXPECT_EQ(full.error().message, "cannot write `/dev/full`: No space left on device");
 }
 
-TEST_F(DataFile, SaysBeforehandWhatCannotBeWritten) {
+TEST_F(DataFile, ReportsInAdvanceThatAPathCannotBeWritten) {
   EXPECT_TRUE(check_writable(path("new")));
   ASSERT_TRUE(write(path("f"), "before"));
   EXPECT_TRUE(check_writable(path("f")));

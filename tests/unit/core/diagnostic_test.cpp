@@ -79,7 +79,7 @@ TEST_F(Render, AnotherFileGetsItsOwnHeading) {
 )");
 }
 
-TEST_F(Render, WithoutPlaceThereIsNoExcerpt) {
+TEST_F(Render, OmitsTheExcerptWithoutAPosition) {
   Diagnostic d = error(Code::cannot_read, "cannot read {0}", "x.tg").suggest("look");
   EXPECT_EQ(rendered(d, sources), "error[E0501]: cannot read x.tg\n  = help: look\n");
 }

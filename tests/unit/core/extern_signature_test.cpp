@@ -26,7 +26,7 @@ TEST(ExternSignature, BindsNamesFromOperands) {
   EXPECT_EQ(typed("(f32[]) -> f32[]", {f32({})}), "f32");
 }
 
-TEST(ExternSignature, SaysWhatDoesNotFit) {
+TEST(ExternSignature, ReportsTheMismatch) {
   EXPECT_EQ(typed("(f32[N], f32[N]) -> f32[N]", {f32({3}), f32({4})}),
             "`N` is 3 in one operand and 4 in another");
   EXPECT_EQ(typed("(f32[N]) -> f32[N]", {f32({3}), f32({3})}), "it takes 1 operand, got 2");
@@ -57,7 +57,7 @@ TEST(ExternSignature, ComputesAsTheLanguageDoes) {
             "f32[7]");
 }
 
-TEST(ExternSignature, RefusesWhatIsMalformedOrOpen) {
+TEST(ExternSignature, RefusesMalformedAndOpenDeclarations) {
   for (const char* text :
        {"", "() -> f32[]", "(f32[N]", "(f32[N]) -> f32[M]", "(f32[N]) -> f32[_]",
         "(f32[N]) -> T[N]", "(f32[2 N *]) -> f32[N]", "(f32[S..., R...]) -> f32[S...]",

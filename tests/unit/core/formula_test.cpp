@@ -31,7 +31,7 @@ double by_list(const Formula& formula, llvm::ArrayRef<double> args) {
   return values.back();
 }
 
-TEST(Formula, ListsSayWhatTheFormulaDoes) {
+TEST(Formula, MatchTheirInstructionLists) {
   const Formula& formula = *formula_of(OpKind::Hardswish); // x * (relu6(x + 3) / 6)
   EXPECT_EQ(formula.arguments(), 1u);
   ASSERT_EQ(formula.size(), 7u);
@@ -44,7 +44,7 @@ TEST(Formula, ListsSayWhatTheFormulaDoes) {
   EXPECT_EQ(formula_of(OpKind::Matmul), nullptr);
 }
 
-TEST(Formula, EveryListComesToTheValue) {
+TEST(Formula, GivesTheValueByEveryList) {
   int found = 0;
   for (const OpInfo& info : all_ops()) {
     const Formula* formula = formula_of(info.kind);
@@ -87,7 +87,7 @@ TEST(Formula, EveryFormulaIsTypedAsAModelWouldBe) {
   }
 }
 
-TEST(Formula, NothingOverflowsOrLosesDigitsOnTheWay) {
+TEST(Formula, DoesNotOverflowOrLoseDigits) {
   EXPECT_EQ(value(OpKind::Softplus, 1000), 1000);
   EXPECT_EQ(value(OpKind::Softplus, -kInf), 0);
   EXPECT_EQ(value(OpKind::Softplus, kInf), kInf);

@@ -75,7 +75,7 @@ TEST(RoundNumber, ReturnsNumbersOfOtherDtypesUnchanged) {
     for (double x : {0.1, 0x1p-1074, 1e300, -kInf}) EXPECT_EQ(round_number(x, dtype), x);
 }
 
-TEST(RoundNumber, KeepsTheSignOfZeroAndWhatIsNoNumber) {
+TEST(RoundNumber, KeepsTheSignOfZeroAndNan) {
   for (DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {
     EXPECT_TRUE(std::signbit(round_number(-0.0, dtype)));
     EXPECT_FALSE(std::signbit(round_number(0.0, dtype)));

@@ -31,7 +31,7 @@ TEST(InParts, DoesTheFirstPartOnTheThreadThatAsks) {
 }
 
 #if !defined(__SANITIZE_THREAD__) // ThreadSanitizer itself needs address space
-TEST(InParts, DoesThePartsForWhichThereIsNoThread) {
+TEST(InParts, RunsPartsWithoutAFreeThread) {
   auto limited = [] {
     rlimit none = {1, 1}; // no further address space, so no stack for a new thread
     setrlimit(RLIMIT_AS, &none);
@@ -55,7 +55,7 @@ TEST(AvailableCores, AreThoseOfTheThread) {
   EXPECT_EQ(of_one, 1);
 }
 
-TEST(InParts, CallsWhatTheCallerDoesWhileItWaits) {
+TEST(InParts, CallsTheFunctionOfTheWaitingCaller) {
   std::atomic<int> done = 0;
   bool waited = false;
   in_parts(

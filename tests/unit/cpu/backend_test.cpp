@@ -80,7 +80,7 @@ TEST(CpuBackend, OtherConvolutionsNeverFallToPlainLoops) {
   }
 }
 
-TEST(CpuBackend, ScatterWritesOverWhatDies) {
+TEST(CpuBackend, ScattersInPlaceIntoDyingOperands) {
   Builder b;
   NodeId x = b.op(OpKind::Relu, {b.input("x", {64, 32})});
   NodeId at = b.op(OpKind::Iota, {}, {Value::of_type({DType::I64, {3}}), Value::of_int(0)});
@@ -386,7 +386,7 @@ TEST(CpuBackend, WindowsOfOneColumnOverOneChannel) {
       }
 }
 
-TEST(CpuBackend, GlobalPoolingIsNoPlainLoop) {
+TEST(CpuBackend, DoesNotRunGlobalPoolingAsAPlainLoop) {
   for (OpKind kind : {OpKind::MaxPool2d, OpKind::AvgPool2d}) {
     Builder b;
     NodeId x = conv(b, b.input("x", {1, 16, 13, 13}), "w", 40, 1, 1);

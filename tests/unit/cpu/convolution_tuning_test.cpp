@@ -237,7 +237,7 @@ TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
     }
 }
 
-TEST(ConvolutionPrograms, NoCodeIsNoPrograms) {
+TEST(ConvolutionPrograms, AreEmptyWithoutCode) {
   for (const char* text :
        {"BMM [1, 128, 256 | 256]", "T2D [1, 64, 7, 8 | 64, 3, 3] stride 2, 2",
         "C3D [1, 8, 1, 1, 1 | 8, 3, 3, 9999]", "DEP [1, 64, 8, 8 | 3, 3] multiplier 2",
@@ -324,7 +324,7 @@ private:
   }
 };
 
-TEST_F(TunedConvolutionsTest, PlansRunByWhatIsKeptWithTheSameBits) {
+TEST_F(TunedConvolutionsTest, RunPlansByStoredProgramsWithTheSameBits) {
   for (bool others : {false, true}) {
     auto recorder = std::make_shared<ConvolutionRecorder>();
     ConvolutionRun by_rule(recorder, others);
@@ -367,7 +367,7 @@ TEST_F(TunedConvolutionsTest, PricesByTheOlderScheduleAreForgotten) {
 }
 
 /// The work counts the taps inside the image.
-TEST(ConvolutionPrograms, TapsInThePaddingAreNoWork) {
+TEST(ConvolutionPrograms, DoNotCountTapsInThePadding) {
   auto flops = [](const OwnConvolution& own) {
     return ConvolutionPrograms(own, 1, tile::caches()).flops();
   };

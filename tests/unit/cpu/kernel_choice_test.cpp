@@ -82,7 +82,7 @@ TEST(OperatorText, SaysAllThatTimesDependOn) {
   EXPECT_EQ(all[2], "matmul(f32[24, 96], f32[96, 80] held, f32[80] held, none) tanh on 2");
 }
 
-TEST_F(KernelChoicesTest, PlansRunOnWhatIsKept) {
+TEST_F(KernelChoicesTest, RunPlansByStoredChoices) {
   std::vector<bool> by_rule = kept();
   ASSERT_EQ(by_rule.size(), 3u);
   EXPECT_FALSE(llvm::sys::fs::exists(path)) << "where nothing was measured no file is made";

@@ -290,7 +290,7 @@ struct OtherRun {
   }
 };
 
-TEST_F(TunedOthersTest, PlansRunByWhatIsKept) {
+TEST_F(TunedOthersTest, RunPlansByStoredPrograms) {
   for (int64_t images : {1, 16}) {
     auto recorder = std::make_shared<Recorder>();
     OtherRun by_rule(recorder, images, images == 1 ? 4 : 2);

@@ -130,7 +130,7 @@ TEST(Place, LoopsVisitTheSamePairsAsTheDefinition) {
   }
 }
 
-TEST(Place, LoopsMergeWhatIsContiguous) {
+TEST(Place, MergesContiguousLoops) {
   Place p = plain({2, 3, 4, 5});
   EXPECT_EQ(loops({&p, &p}).size(), 1u);
   Place channel{0, 0, p.shape, {0, 1, 0, 0}};

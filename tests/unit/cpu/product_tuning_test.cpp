@@ -209,7 +209,7 @@ struct ProductRun {
   }
 };
 
-TEST_F(TunedProgramsTest, PlansRunByWhatIsKept) {
+TEST_F(TunedProgramsTest, RunPlansByStoredPrograms) {
   // Reason: schedules belong to emitted tiles, which a processor without AVX2 cannot run.
   if (!may_use_own("avx2")) GTEST_SKIP() << "tiles for AVX2, which is not here";
   auto on_demand = [&](llvm::StringRef processor) {
@@ -344,7 +344,7 @@ TEST_F(TunedProgramsTest, AForeignFileIsLeftAloneAndADamagedOneReplaced) {
   EXPECT_TRUE(open()->kept(a));
 }
 
-TEST_F(TunedProgramsTest, TunersAtOnceLoseNothing) {
+TEST_F(TunedProgramsTest, KeepResultsOfConcurrentTuners) {
   constexpr int kTuners = 4, kEach = 12;
   std::vector<std::thread> tuners;
   for (int t = 0; t < kTuners; ++t)

@@ -190,7 +190,7 @@ TEST_F(SharedWeightsByContents, DifferByAllThatIsComputedAtLoad) {
       for (int64_t rows : {16, 64}) (void)added_by(computed(rows, ops, factor));
 }
 
-TEST_F(SharedWeightsByContents, AreNotTakenForWhatSumsMakeOfThem) {
+TEST_F(SharedWeightsByContents, AreNotConfusedWithValuesComputedFromThem) {
   for (int64_t rows : {16, 64})
     EXPECT_GE(added_by(product_by(rows,
                                   [](Builder& b) {

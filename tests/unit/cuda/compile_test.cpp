@@ -127,7 +127,7 @@ TEST(CubinCache, WorksWithoutAFolder) {
   EXPECT_TRUE(none.notes().empty());
 }
 
-TEST(KernelUse, RefusesWhatIsNoMachineCode) {
+TEST(KernelUse, RefusesInvalidMachineCode) {
   for (const char* bytes : {"", "ELF",
                             "\x7f"
                             "ELF\x02 and then nothing of use, but long enough to have a "
@@ -209,7 +209,7 @@ TEST_F(Nvrtc, MakesPtxForGpusThatItDoesNotKnow) {
   EXPECT_FALSE(cuda::kernel_use(*ptx, "k").ok());
 }
 
-TEST_F(Nvrtc, SaysWhatItDoesNotUnderstand) {
+TEST_F(Nvrtc, ReportsCompileErrors) {
   auto cubin = compiler->compile("no kernel", "sm_90");
   ASSERT_FALSE(cubin.ok());
   EXPECT_NE(cubin.error().notes[0].find("kernel.cu"), std::string::npos);

@@ -87,7 +87,7 @@ TEST_F(CudnnDevice, HasEnginesForLayersOfTheExampleModels) {
 
 /// The library's heuristics first name about twenty configurations for tensor cores,
 /// and strict f32 admits none of them. Engines 0 and 11 are its last resort.
-TEST_F(CudnnDevice, StrictF32HasMoreThanWhatTheLibraryFallsBackTo) {
+TEST_F(CudnnDevice, HasMorePlansForStrictF32ThanTheFallback) {
   for (int64_t channels : {64, 128, 256, 512}) {
     int64_t size = 3584 / channels;
     Plan plan = plan_of(
@@ -102,7 +102,7 @@ TEST_F(CudnnDevice, StrictF32HasMoreThanWhatTheLibraryFallsBackTo) {
   }
 }
 
-TEST_F(CudnnDevice, RefusesWhatIsNoPlan) {
+TEST_F(CudnnDevice, RefusesInvalidPlans) {
   Plan plan = plan_of({"3x3", {1, 64, 56, 56}, {64, 64, 3, 3}, 1, true, false, "relu"}, DType::F32);
   auto problem = cuda::dnn_problem(plan, plan.steps[0], cuda::plain_strides(plan));
   for (const char* text : {"", "{}", "not json", R"({"engineId": 0})"})

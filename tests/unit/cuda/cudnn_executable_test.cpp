@@ -183,7 +183,7 @@ TEST_F(CudnnExecutable, AKeptPlanThatDoesNotRunIsReplaced) {
 }
 
 /// An error on a lost GPU does not invalidate the stored plan.
-TEST_F(CudnnExecutable, ALostGpuTakesNoKeptPlanAlong) {
+TEST_F(CudnnExecutable, KeepsStoredPlansWhenTheGpuIsLost) {
   Plan plan = network();
   prepare(plan, false);
   ASSERT_TRUE(make(plan));
@@ -206,7 +206,7 @@ TEST_F(CudnnExecutable, ALostGpuTakesNoKeptPlanAlong) {
 }
 
 /// A refusal by the library takes a long time.
-TEST_F(CudnnExecutable, IsNotAskedAgainForWhatItHasRefused) {
+TEST_F(CudnnExecutable, DoesNotRetryRefusedProblems) {
   Plan plan = network();
   library.compile(sources_of(generate_all(plan, [](const PlanStep&) { return false; })));
   FakeCudnn::refuses = true;
@@ -231,7 +231,7 @@ TEST_F(CudnnExecutable, FallsBackToGeneratedKernelsAndSaysSo) {
   expect_like_ref(*executable, plan);
 }
 
-TEST_F(CudnnExecutable, GeneratedKernelsKeepWhatTheyDoFaster) {
+TEST_F(CudnnExecutable, KeepsFasterGeneratedKernels) {
   Plan plan = network();
   prepare(plan, false);
   log.takes = [](const std::string& call) {

@@ -138,7 +138,7 @@ TEST_F(Fixture, InputsAreOneCopyAndSoAreOutputs) {
       << "sum; what views it, with exp behind it; an input that is given back";
 }
 
-TEST_F(Fixture, FusesAndNamesWhatItRuns) {
+TEST_F(Fixture, FusesOperatorsAndNamesTheKernels) {
   Plan plan = network();
   prepare(plan);
   auto executable = make(plan);
@@ -324,7 +324,7 @@ TEST_F(Fixture, FreesAllMemoryAfterAnyFailure) {
   }
 }
 
-TEST_F(Fixture, AGpuThatIsLostInARunIsAnError) {
+TEST_F(Fixture, ReportsAGpuThatIsLostInARun) {
   Plan plan = network();
   prepare(plan);
   auto executable = make(plan);

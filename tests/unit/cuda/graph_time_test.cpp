@@ -389,7 +389,7 @@ TEST_F(OperatorTimesTest, OneThatFailsDoesNotTakeTheOthersAlong) {
   EXPECT_EQ(log.live_graphs, 0u);
 }
 
-TEST_F(OperatorTimesTest, AreMeasuredWhenAskedThoughGroupsKnowThem) {
+TEST_F(OperatorTimesTest, AreMeasuredOnRequestEvenIfGroupsHaveThem) {
   Plan plan = cuda::plan_of_step(relu());
   ASSERT_TRUE(timer.price({&plan}, {})[0].ok());
   log.takes = [](const std::string& call) { return call == "launch" ? 9.0 : 0.0; };
@@ -397,7 +397,7 @@ TEST_F(OperatorTimesTest, AreMeasuredWhenAskedThoughGroupsKnowThem) {
   EXPECT_NEAR(timer.price({&plan}, {})[0]->microseconds, 7, 1e-9) << "a price stays";
 }
 
-TEST_F(OperatorTimesTest, ALostGpuIsAnErrorOfEach) {
+TEST_F(OperatorTimesTest, ReportALostGpuForEach) {
   for (size_t calls : {0, 5, 20}) {
     log.calls.clear();
     log.fails_after = calls;

@@ -71,7 +71,7 @@ TEST_F(Matmul, OneMatrixForABatchIsOneProduct) {
   EXPECT_EQ(p->batch, 1);
 }
 
-TEST_F(Matmul, LeavesToGeneratedKernelsWhatTheLibraryHasNot) {
+TEST_F(Matmul, UsesGeneratedKernelsForMissingProducts) {
   EXPECT_FALSE(problem(product({5, 7}, {7, 3}, "gelu", false, false))) << "its gelu is another";
   EXPECT_FALSE(problem(product({2, 1, 5, 7}, {1, 3, 7, 4}, "none", false, false)));
   Plan refused = product({5, 7}, {7, 13}, "none", false, false); // the fake refuses 13 columns

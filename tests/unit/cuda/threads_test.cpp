@@ -95,7 +95,7 @@ TEST(Threads, PoolsOverWholeImagesAreShared) {
   }
 }
 
-TEST(Threads, KeepWhatRegistersHold) {
+TEST(Threads, KeepOnlyValuesThatFitRegisters) {
   auto compiler = cuda::open_nvrtc();
   if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
   std::string text = cuda::prelude_text(cuda::Target::Cuda);

@@ -67,7 +67,7 @@ rule join(x, a, b) {
   EXPECT_TRUE(same_state(egraph, before, &why)) << why;
 }
 
-TEST(Apply, ConditionsAreAskedOfTheMatch) {
+TEST(Apply, EvaluatesConditionsAtTheMatch) {
   std::vector<Rule> rules = rules_of(R"(
 rule known(x, w) { x * w => w * x where weight(w), rank(x) == 2 }
 )");
@@ -99,7 +99,7 @@ rule low(x, a, b) { slice(relu(x), 0, a, b) => relu(slice(x, 0, a, b)) where a <
     EXPECT_EQ(count_op(egraph, egraph.roots()[a].id, OpKind::Relu), a < 2 ? 1u : 0u);
 }
 
-TEST(Apply, ComputedAttributesArePutIn) {
+TEST(Apply, InsertsComputedAttributes) {
   std::vector<Rule> rules = rules_of(R"(
 rule deeper(x, a, b, c, d) {
   slice(slice(x, 0, a, b), 0, c, d) => slice(x, 0, a + c, a + d)
@@ -126,7 +126,7 @@ TEST(Apply, ASideThatIsAVariableMerges) {
   EXPECT_EQ(egraph.unions()[0].why.rule, 0u);
 }
 
-TEST(CheckMemo, FindsWhatWasInsertedAndStartsAfreshWhenFull) {
+TEST(CheckMemo, FindsInsertedEntriesAndIsClearedWhenFull) {
   CheckMemo memo;
   Typing typing{AttrsId{7}, TypeId{9}};
   EXPECT_FALSE(memo.find({1, 2}).known);

@@ -144,7 +144,7 @@ TEST_F(EGraphTest, DeltasOfAPathAreRedoneOneAfterTheOther) {
   EXPECT_TRUE(same_state(egraph, leaf, &why)) << why;
 }
 
-TEST(EGraphFromGraph, KeepsOutputsInOrderAndLeavesOutWhatNobodyNeeds) {
+TEST(EGraphFromGraph, KeepsOutputsInOrderAndOmitsUnusedNodes) {
   Builder b;
   NodeId x = b.x("x", {2, 4}), w = b.w("w", {4, 4});
   NodeId y = b.matmul(x, w);
@@ -160,7 +160,7 @@ TEST(EGraphFromGraph, KeepsOutputsInOrderAndLeavesOutWhatNobodyNeeds) {
   EXPECT_EQ(verify(egraph), "");
 }
 
-TEST_F(EGraphTest, CyclesLoseTheirYoungestNode) {
+TEST_F(EGraphTest, FiltersTheYoungestNodeOfACycle) {
   ClassId x = input("x"), zero = weight("zero");
   ClassId sum = add(x, zero);
   ClassId top = relu(sum);

@@ -8,7 +8,7 @@
 namespace tg {
 namespace {
 
-TEST(Hashcons, FindsWhatWasInsertedAndNotWhatWasErased) {
+TEST(Hashcons, FindsInsertedButNotErasedNodes) {
   std::mt19937 rng(3);
   for (uint32_t spread : {4u, 64u, 1u << 20}) { // few distinct hashes make long clusters
     Hashcons table;
@@ -34,7 +34,7 @@ TEST(Hashcons, FindsWhatWasInsertedAndNotWhatWasErased) {
   }
 }
 
-TEST(Hashcons, GrowingDropsWhatIsNotKept) {
+TEST(Hashcons, DropsUnkeptNodesWhenItGrows) {
   Hashcons table;
   for (uint32_t i = 0; i < 8; ++i) table.insert(i, i);
   table.grow([](uint32_t, uint32_t node) { return node % 2 == 0; });

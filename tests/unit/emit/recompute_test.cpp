@@ -69,14 +69,14 @@ TEST_F(RecomputeTest, ActivationsAreMadeAgainAndProductsKept) {
   EXPECT_LE(found.recomputed.added_us, 0.02 * found.recomputed.total_us);
 }
 
-TEST_F(RecomputeTest, TheShareBoundsWhatIsSpent) {
+TEST_F(RecomputeTest, BoundsTheAddedTimeByTheShare) {
   RunOrder little = schedule(0.0015), much = schedule(0.5);
   EXPECT_GT(little.recomputed.operators, 0u);
   EXPECT_LE(little.recomputed.added_us, 0.0015 * little.recomputed.total_us);
   EXPECT_LT(much.recomputed.peak_bytes, little.recomputed.peak_bytes);
 }
 
-TEST_F(RecomputeTest, APlanReadsWhatWasMadeLast) {
+TEST_F(RecomputeTest, ReadsTheLatestCopy) {
   PlanOfNodes planned = plan_of_nodes(graph, {prices, 0.02});
   EXPECT_EQ(verify(planned.plan), "");
   ASSERT_GT(planned.recomputed.operators, 0u);

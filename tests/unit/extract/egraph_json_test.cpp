@@ -73,7 +73,7 @@ TEST(EGraphJson, RefusesByName) {
   for (const Refusal& refusal : kRefusals) EXPECT_EQ(fault_of(refusal.text), refusal.message);
 }
 
-TEST(EGraphJson, RefusesNumbersThatAreNone) {
+TEST(EGraphJson, RefusesInvalidNumbers) {
   for (const char* cost : {"1e999", "-1e999", "NaN", "Infinity", "-inf", "1e", "0x10"}) {
     std::string text =
         std::string(R"({"nodes": {"a": {"op": "x", "eclass": "0", "cost": )") + cost + "}}}";

@@ -89,7 +89,7 @@ ExtractionProblem two_in_a_circle() {
   return p;
 }
 
-TEST(CycleCuts, CutOffWhatSupportsItself) {
+TEST(CycleCuts, CutCyclesThatSupportThemselves) {
   ExtractionProblem p = two_in_a_circle();
   CycleCutter cutter(p);
   std::vector<double> circle = {1, 0, 1, 0, 1}, sound = {1, 1, 0, 0, 1};
@@ -106,12 +106,12 @@ TEST(BranchCut, BoundsACircleAtItsRoot) {
   EXPECT_EQ(result.bound, 10);
 }
 
-TEST(LocalBounds, CountWhatCannotBeShared) {
+TEST(LocalBounds, CountOnlyCostsThatCannotBeShared) {
   EXPECT_EQ(LocalBounds(nest({{}, {}, {0}, {1}, {2, 3}})).of(ClassIx{4}), 5) << "two chains";
   EXPECT_EQ(LocalBounds(nest(kPyramid)).of(ClassIx{6}), 4) << "only one branch is certain";
 }
 
-TEST(CostUnit, IsWhatAllCostsAreMultiplesOf) {
+TEST(CostUnit, IsTheLargestCommonDivisorOfAllCosts) {
   auto unit_of = [](std::initializer_list<double> costs) {
     ExtractionProblem p;
     ClassIx cls = p.add_class();

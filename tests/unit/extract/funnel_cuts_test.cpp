@@ -82,7 +82,7 @@ TEST(FunnelCuts, HoldForEverySoundChoice) {
 
 /// Layers of many alternatives over few classes. Without these cuts, the root's relaxation
 /// is far too low and the tree is large.
-TEST(FunnelCuts, CloseAtTheRootWhatComesDownToOneClass) {
+TEST(FunnelCuts, CloseTheRootGapOfLayersOverOneClass) {
   ExtractionProblem problem;
   ClassIx bottom = problem.add_class();
   problem.add_node(bottom, 100, {});

@@ -36,7 +36,7 @@ TEST(Fused, IsTakenWhereItIsCheaper) {
   EXPECT_NE(fused.pattern(answer->choice[f.relu]), nullptr);
 }
 
-TEST(Fused, PaysAgainForWhatOthersNeedOfItsInside) {
+TEST(Fused, RecomputesInnerValuesThatOtherNodesRead) {
   Fixture f(true);
   // The sum is an output, too: 6 in one kernel plus 8 to compute it again, or 12 one by one.
   FusedProblem fused = with_patterns(f.problem, {f.pattern(6)});
@@ -45,7 +45,7 @@ TEST(Fused, PaysAgainForWhatOthersNeedOfItsInside) {
   EXPECT_EQ(run_extractor(cheap.problem, Extractor::Best)->dag_cost, 11);
 }
 
-TEST(Fused, RefusesWhatIsNoPattern) {
+TEST(Fused, RefusesInvalidPatterns) {
   Fixture f(false);
   EXPECT_EQ(fault_of(f.problem, f.pattern(1)), "");
   EXPECT_NE(fault_of(f.problem, {{}, 1}), "");

@@ -82,7 +82,7 @@ TEST(Ilp, ASolverWithoutMemoryCostsOnlyTheProof) {
 #endif
 
 /// The solver proves nothing without memory.
-TEST(Ilp, ProvesWhatIsSmallWithoutASolver) {
+TEST(Ilp, ProvesSmallProblemsWithoutASolver) {
   ExtractionProblem problem = cover(30, 100);
   auto by_solver = extract_by_ilp(problem);
   auto answer = extract_by_ilp(problem, {.memory_limit_bytes = 1, .small_nodes = 1000});
@@ -117,7 +117,7 @@ TEST(SolverProcess, SolvesASmallProgram) {
   EXPECT_NEAR(result.relaxation[1], 4.0 / 3, 1e-6);
 }
 
-TEST(SolverProcess, SaysWhenThereIsNoSolution) {
+TEST(SolverProcess, ReportsThatThereIsNoSolution) {
   MipModel model;
   int32_t x = model.add_column(1, 0, 1, true);
   model.add_row({{x, 2.0}}, 1, 1); // x would have to be one half
@@ -126,7 +126,7 @@ TEST(SolverProcess, SaysWhenThereIsNoSolution) {
   EXPECT_TRUE(result.solution.empty());
 }
 
-TEST(SolverProcess, StartsFromWhatItIsGiven) {
+TEST(SolverProcess, StartsFromTheGivenSolution) {
   MipModel model;
   for (int i = 0; i < 4; ++i) model.add_column(1, 0, 1, true);
   model.add_row({{0, 1.0}, {1, 1.0}, {2, 1.0}, {3, 1.0}}, 2, kNoBound);

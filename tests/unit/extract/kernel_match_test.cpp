@@ -82,7 +82,7 @@ protected:
   }
 };
 
-TEST_F(Kernels, ChangeWhatIsChosen) {
+TEST_F(Kernels, ChangeTheChoice) {
   // relu(x @ w + b) costs 12, or 9 in the form that a rule finds. In one kernel it costs 6.
   NodeId x = input("x", f32({8, 8}));
   NodeId y = relu(add(matmul(x, weight("w", f32({8, 8}))), weight("b", f32({8}))));
@@ -146,7 +146,7 @@ TEST_F(Kernels, ReshapeTheBiasOfAConvolutionAtLoad) {
   EXPECT_EQ(count(found.graph, OpKind::Add), 0u) << dump(found.graph);
 }
 
-TEST_F(Kernels, PayAgainForWhatOthersNeedOfTheirInside) {
+TEST_F(Kernels, RecomputeInnerValuesThatOtherNodesRead) {
   NodeId x = input("x", f32({8, 8}));
   NodeId product = matmul(x, weight("w", f32({8, 8})));
   NodeId sum = add(product, weight("b", f32({8})));
@@ -157,7 +157,7 @@ TEST_F(Kernels, PayAgainForWhatOthersNeedOfTheirInside) {
   EXPECT_EQ(count(found.graph, OpKind::Relu), 1u) << dump(found.graph);
 }
 
-TEST_F(Kernels, AreNoneWhereTheChainNeedsItself) {
+TEST_F(Kernels, RejectChainsThatDependOnThemselves) {
   NodeId x = input("x", f32({8, 8}));
   NodeId product = matmul(x, weight("w", f32({8, 8})));
   source.add_output("y", add(product, product)); // the residual is the product

@@ -35,7 +35,7 @@ TEST(LpRounding, DrawsTheSameBySeed) {
   EXPECT_EQ(*round_relaxation(p, half, 1, 8), *round_relaxation(p, half, 1, 8));
 }
 
-TEST(LpRounding, DrawsWhatGreedyWouldNot) {
+TEST(LpRounding, DrawsChoicesThatGreedyMisses) {
   // The relaxation prefers the expensive node in each pair. Draws find the cheap nodes,
   // whose shared class pays if all users choose it.
   ExtractionProblem p;
@@ -60,7 +60,7 @@ TEST(LpRounding, DrawsWhatGreedyWouldNot) {
   EXPECT_LE(drawn, alone);
 }
 
-TEST(LpRounding, RepairsWhatClosesACycle) {
+TEST(LpRounding, RepairsCycles) {
   // The relaxation lets two classes support each other.
   ExtractionProblem p;
   ClassIx root = p.add_class(), a = p.add_class(), b = p.add_class();
@@ -90,7 +90,7 @@ TEST(Lp, WithoutTimeGreedyAnswers) {
   EXPECT_EQ(answer->note, "lp: the time limit; the result is from greedy");
 }
 
-TEST(Lp, EndsWhereItIsAskedTo) {
+TEST(Lp, StopsOnRequest) {
   ExtractionProblem p = pairs(50);
   IlpOptions options;
   options.stop = [](const ExtractionProgress&) { return true; };

@@ -40,7 +40,7 @@ TEST_F(PriceModelTest, KnowsNothingAtFirst) {
   EXPECT_GT(guess.deviation, 0.9) << "a roofline may be off by factors";
 }
 
-TEST_F(PriceModelTest, ReproducesWhatItLearned) {
+TEST_F(PriceModelTest, ReproducesItsSamples) {
   for (int64_t n : {128, 256, 512, 1024})
     model.learn(features(product(64, n)), 0.5 * double(n), 0.02);
   for (int64_t n : {128, 256, 512, 1024}) {
@@ -79,7 +79,7 @@ TEST_F(PriceModelTest, FamiliesAreApart) {
   EXPECT_EQ(model.samples(), 4u);
 }
 
-TEST_F(PriceModelTest, ManySamplesFarAwayDoNotBendWhatIsNear) {
+TEST_F(PriceModelTest, KeepsNearGuessesDespiteManyDistantSamples) {
   for (int64_t n : {480, 496, 528, 544}) model.learn(features(product(64, n)), 100, 0.02);
   for (int64_t m = 2000; m < 2200; ++m) model.learn(features(product(m, 4096)), 10, 0.02);
   EXPECT_NEAR(model.guess(features(product(64, 504))).microseconds, 100, 10);
@@ -128,7 +128,7 @@ TEST_F(PriceModelTest, RowsOfWholePagesDoNotSpeakForOthers) {
     EXPECT_NEAR(model.guess(features(product(128, n))).microseconds / us(n), 1, 0.2) << n;
 }
 
-TEST_F(PriceModelTest, ChannelsThatFillNoVectorsAreTold) {
+TEST_F(PriceModelTest, DistinguishesChannelsThatDoNotFillVectors) {
   auto away = [&](int64_t a, int64_t b) {
     PriceFeatures one = features(conv(a)), other = features(conv(b));
     double square = 0;

@@ -27,7 +27,7 @@ ExtractionProblem network(uint32_t classes) {
   return problem;
 }
 
-TEST(Stop, AReductionEndsWhereverItIsAsked) {
+TEST(Stop, EndsAReductionAtAnyPoint) {
   ExtractionProblem problem = network(6'000);
   GreedyResult greedy = greedy_trees(problem);
   std::optional<ReducedProblem> whole = reduce(problem, greedy);
@@ -55,7 +55,7 @@ TEST(Stop, GreedyThatIsStoppedHasNoChoice) {
 
 class StopOf : public testing::TestWithParam<Extractor> {};
 
-TEST_P(StopOf, AnswersSoundlyWhenItIsAskedForTheNthTime) {
+TEST_P(StopOf, GivesAValidAnswerWhenStoppedAtTheNthCall) {
   ExtractionProblem problem = network(3'000);
   double greedy = extract_by_greedy(problem)->dag_cost;
   for (int last : {1, 2, 3, 5, 8}) {

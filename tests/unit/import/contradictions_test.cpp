@@ -70,7 +70,7 @@ TEST_F(Contradiction, PaddingFromWithinIsBounded) {
   EXPECT_EQ(message(), "node `n` (Pad): it pads an axis by more than 1048576 elements of it\n");
 }
 
-TEST_F(Contradiction, AShapeWhoseElementsNobodyCanCount) {
+TEST_F(Contradiction, RefusesAShapeWithTooManyElements) {
   int64_t large = int64_t{1} << 40;
   integers("shape", {large, large});
   node("ConstantOfShape", {"shape"});
@@ -78,14 +78,14 @@ TEST_F(Contradiction, AShapeWhoseElementsNobodyCanCount) {
             "node `n` (ConstantOfShape): [1099511627776, 1099511627776] has too many elements\n");
 }
 
-TEST_F(Contradiction, ANewShapeWhoseElementsNobodyCanCount) {
+TEST_F(Contradiction, RefusesANewShapeWithTooManyElements) {
   int64_t large = int64_t{1} << 40;
   integers("shape", {large, large, -1});
   node("Reshape", {"x", "shape"});
   EXPECT_EQ(message(), "node `n` (Reshape): its shape has too many elements\n");
 }
 
-TEST_F(Contradiction, RepeatsThatNobodyCanCount) {
+TEST_F(Contradiction, RefusesTooManyRepeats) {
   integers("times", {1, int64_t{1} << 62});
   node("Tile", {"x", "times"});
   EXPECT_EQ(message(), "node `n` (Tile): its result has too many elements\n");

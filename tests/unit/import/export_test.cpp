@@ -186,7 +186,7 @@ TEST_F(Export, AHardSigmoidIsOneOperator) {
   EXPECT_EQ(ops(), "HardSigmoid HardSigmoid Add Clip");
 }
 
-TEST_F(Export, NumbersThatAnAttributeCannotHaveAreNoHardSigmoid) {
+TEST_F(Export, DecomposesHardSigmoidWithInexactAttributes) {
   NodeId x = graph.input("x", f32({3}));
   NodeId third = graph.constant({1.0 / 3}, f32({}));
   output("y", add(OpKind::Clip, {Value::of_float(0), Value::of_float(1)},

@@ -151,7 +151,7 @@ TEST(Kept, HasNoStepsHoweverLongItIs) {
   }
 }
 
-TEST(Kept, IsRefusedForWhatItsStepsWouldBe) {
+TEST(Kept, ReportsTheFaultsOfItsDecomposition) {
   DiagnosticSink sink;
   ImportOptions options;
   options.keep_for = 18;
@@ -267,7 +267,7 @@ TEST(Kept, RequiresAnOperatorOfTheWrittenOpset) {
   EXPECT_EQ(why_not(attention, 24, 23), "Attention `all`");
 }
 
-TEST(Kept, NotWhatTakesOneStep) {
+TEST(Kept, DecomposesRecurrencesOfOneStep) {
   for (int64_t layout : {0, 1}) {
     schema::Graph graph = lstm(layout);
     graph.mutable_input(0)
@@ -282,7 +282,7 @@ TEST(Kept, NotWhatTakesOneStep) {
   }
 }
 
-TEST(Kept, NothingWhereItIsNotAskedFor) {
+TEST(Kept, KeepsNothingByDefault) {
   std::optional<Imported> made = imported(model_around(lstm(-1), 18));
   EXPECT_FALSE(made->kept.has_value());
   EXPECT_TRUE(made->written_out.empty());

@@ -140,7 +140,7 @@ TEST(ModelFile, TensorsWithoutElementsAreEmpty) {
   EXPECT_EQ(doubles_of(tensor(Tensor::FLOAT, {4, 0, INT64_MAX})), std::vector<double>{});
 }
 
-TEST(ModelFile, NumbersThatAreNoneOfTheTypeAreRefused) {
+TEST(ModelFile, RefusesNumbersThatTheTypeCannotHold) {
   Tensor byte = tensor(Tensor::UINT8, {1});
   byte.add_int32_data(256);
   EXPECT_EQ(
@@ -207,7 +207,7 @@ TEST(ModelFile, SizesThatNoTensorHasAreRefused) {
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(file->elements(tensors[i]));
 }
 
-TEST(ModelFile, TypesThatAreNoNumbersAreRefused) {
+TEST(ModelFile, RefusesTypesThatAreNotNumeric) {
   Tensor f8 = tensor(Tensor::FLOAT8E5M2, {1});
   f8.set_raw_data("\x01");
   auto file = file_of(model_of({f8, floats("f", 1)}));

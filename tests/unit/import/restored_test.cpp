@@ -99,7 +99,7 @@ TEST(Restored, NodesOfOlderOpsetsAsNewerOnesSpellThem) {
       << "another operator before opset 13";
 }
 
-TEST(Restored, SeveralOfOneKindAndWhatIsAroundThem) {
+TEST(Restored, KeepsSeveralNodesOfOneKindAndTheirNeighbours) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "x", {4, 4});
   add_node(graph, "Trilu", {"x"}, {"a"});
@@ -109,7 +109,7 @@ TEST(Restored, SeveralOfOneKindAndWhatIsAroundThem) {
   EXPECT_EQ(written_as(graph), "Trilu Neg Trilu Softsign");
 }
 
-TEST(Restored, NotWhatWasRewritten) {
+TEST(Restored, LeavesRewrittenNodesDecomposed) {
   std::optional<Imported> source = imported(around("Softsign", {{4}}, {}, 1), kOpset, kOpset);
   Graph other(source->graph.shared_symbols(), "m"); // x / (1 + |x| + |x|) is not a softsign
   NodeId x = other.input("x0", f32({4}));

@@ -6,7 +6,7 @@
 namespace tg::onnx {
 namespace {
 
-TEST(SlidingWindow, CountsWhatIsInside) {
+TEST(SlidingWindow, CountsElementsInside) {
   SlidingWindow window{5, 3, 2, 1, 1, 1, 3}; // starts at -1, 1, 3
   EXPECT_EQ(window.inside(0), 2);
   EXPECT_EQ(window.inside(1), 3);

@@ -113,7 +113,7 @@ TEST(WireScan, TwoGraphsOfAModelAreRefused) {
   EXPECT_NE(refusal(bytes + bytes).find("occurs twice"), std::string::npos);
 }
 
-TEST(WireScan, TextThatIsNoUtf8IsRefused) {
+TEST(WireScan, RefusesTextThatIsNotUtf8) {
   schema::Model model = model_of({});
   std::string bytes = model.SerializeAsString() + std::string("\x12\x01\xff", 3);
   EXPECT_NE(refusal(bytes).find("field 2 is not UTF-8 text"), std::string::npos);
@@ -160,7 +160,7 @@ TEST(WireScan, NestingIsBounded) {
   EXPECT_NE(refusal(nested(5000)), "");
 }
 
-TEST(WireScan, NestingOfWhatIsNotWalkedIsBounded) {
+TEST(WireScan, BoundsTheNestingOfSkippedFields) {
   schema::Model model = model_of({});
   schema::Type* type = model.mutable_graph()->add_input()->mutable_type();
   for (int i = 0; i < 3000; ++i) type = type->mutable_sequence_type()->mutable_elem_type();

@@ -64,7 +64,7 @@ TEST_F(Evaluate, LeavesDependOnNameAloneAndCanBePositive) {
   EXPECT_TRUE(negative);
 }
 
-TEST(MaxRelDiff, FailsOnWhatIsNotFinite) {
+TEST(MaxRelDiff, FailsOnNonfiniteValues) {
   double nan = std::nan("");
   EXPECT_EQ(max_rel_diff({1, 2}, {1, 2}), 0);
   EXPECT_EQ(max_rel_diff({1, 2}, {1, 4}), 0.5);

@@ -29,7 +29,7 @@ TEST(FromAst, DimensionsAreBoundFromArguments) {
   EXPECT_EQ(b.output_type(), "f32[2, 10]");
 }
 
-TEST(FromAst, TheShapeOfTheArgumentWinsOverADefault) {
+TEST(FromAst, PrefersTheShapeOfTheArgumentToADefault) {
   Built b("fn f(x: f32[N], N: int = 7) { reshape(x, [N, 1]) }\nmodel m(x: f32[3]) { f(x) }");
   ASSERT_BUILT(b);
   EXPECT_EQ(b.output_type(), "f32[3, 1]");
@@ -88,7 +88,7 @@ TEST(FromAst, RecursionEndsByCondition) {
   EXPECT_EQ(b.census(), "30 relu");
 }
 
-TEST(FromAst, LimitsEndWhatDoesNotEnd) {
+TEST(FromAst, BoundsEndlessPrograms) {
   Built calls("fn f(x: f32[N]) { f(x) }\nmodel m(x: f32[4]) { f(x) }");
   EXPECT_EQ(calls.errors(), "E0404: calls nest deeper than 100\n");
   Built lists("model m(x: f32[4]) {\n var l = [1]\n for i in 0..100 { l = [l, l] }\n x\n}");

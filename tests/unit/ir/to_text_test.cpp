@@ -145,7 +145,7 @@ TEST(ToText, OperatorsOverNumbersStayOperators) {
   expect_round_trip(g);
 }
 
-TEST(Difference, TellsGraphsApart) {
+TEST(Difference, DistinguishesGraphs) {
   auto graph = [](const char* text) { return std::move(*Built(text).graph); };
   auto alike = [](const Graph& a, const Graph& b) {
     bool same = difference(a, b).empty();

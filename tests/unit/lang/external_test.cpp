@@ -37,7 +37,7 @@ TEST(External, DeclarationsSurviveTheGraph) {
   }
 }
 
-TEST(External, RefusesWhatIsNoArithmeticOfSizes) {
+TEST(External, RefusesExpressionsBeyondArithmeticOfSizes) {
   EXPECT_EQ(signature_of("extern op f(x: f32[N]) -> f32[max(N, 2)]"),
             "an `extern op` can only compute with sizes");
   EXPECT_EQ(signature_of("extern op f(x: f32[N]) -> f32[M]"),

@@ -150,7 +150,7 @@ TEST(Format, CommentsStay) {
   EXPECT_EQ(formatted(text), text);
 }
 
-TEST(Format, CommentsInOddPlacesAreNotLost) {
+TEST(Format, KeepsCommentsInUnusualPlaces) {
   std::string out = formatted("fn f(x: f32[ # 1\nN]) # 2\n-> f32[N] # 3\n{ # 4\nlet (a, # 5\nb) = "
                               "# 6\ng(k = # 7\n(x # 8\n)) }");
   size_t at = 0;

@@ -157,7 +157,7 @@ rule one
 )");
 }
 
-TEST(Parse, SpansCoverWhatWasWritten) {
+TEST(Parse, GivesSpansOfTheSourceText) {
   std::string text = "fn f(n: int = 4) {\n  let y = (a + b) * g(k = 1) as h\n  y\n}\n";
   Parsed p(text);
   ASSERT_EQ(p.errors(), "");
@@ -185,7 +185,7 @@ TEST(Parse, CommentsAreKeptApart) {
   EXPECT_EQ(p.sources.text(p.tree.comments()[2].span), "# three");
 }
 
-TEST(Parse, DocumentationBelongsToWhatItTouches) {
+TEST(Parse, AttachesDocumentationToAdjacentDeclarations) {
   Parsed p("## far\n\n## near\nfn f() { x }\n## other\n\nfn g() { x }\n");
   EXPECT_EQ(p.tree.doc(), "far");
   EXPECT_EQ(p.tree[p.tree.decls()[0]].doc, "near");
@@ -209,7 +209,7 @@ Code load_error(std::string text) {
   return file ? Code{} : file.error().code;
 }
 
-TEST(Load, RefusesWhatIsNotText) {
+TEST(Load, RefusesFilesThatAreNotText) {
   EXPECT_EQ(load_error("fn f() { x }\n"), Code{});
   EXPECT_EQ(load_error(""), Code::empty_file);
   EXPECT_EQ(load_error(" \n\t\n"), Code::empty_file);
@@ -221,7 +221,7 @@ TEST(Load, RefusesWhatIsNotText) {
   EXPECT_EQ(load_error("a\n" + std::string(kMaxLineBytes + 1, 'x')), Code::input_too_long);
 }
 
-TEST(Load, RefusesWhatIsNotAFile) {
+TEST(Load, RefusesPathsThatAreNotFiles) {
   SourceManager sources;
   auto missing = load_file(sources, TG_SOURCE_DIR "/no/such/file.tg");
   ASSERT_FALSE(missing);

@@ -74,7 +74,7 @@ TEST(SyntaxError, BracesToo) {
             "4:12 E0101 `)` has no opening bracket\n");
 }
 
-TEST(SyntaxError, ALineThatStartsWithAnOperatorIsNoStatement) {
+TEST(SyntaxError, ReportsALineThatStartsWithAnOperator) {
   const char* help = " | put `-` at the end of the previous line, or put both lines in brackets\n";
   EXPECT_EQ(in_body("  let y = x\n  - y\n  y"),
             std::string("3:3 E0105 a line cannot start with `-`") + help);

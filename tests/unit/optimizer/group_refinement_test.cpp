@@ -88,7 +88,7 @@ protected:
   }
 };
 
-TEST_F(AnalyticGroups, AGroupOfOneOperatorCostsWhatTheOperatorDoes) {
+TEST_F(AnalyticGroups, PriceAGroupOfOneAsItsOperator) {
   for (const char* text :
        {"model m(x: f32[64, 96]) -> (y: f32[64, 96]) { tanh(x) }\n",
         "model m(x: f32[64, 96]) -> (y: f32[96, 64]) { transpose(x) }\n",
@@ -106,7 +106,7 @@ TEST_F(AnalyticGroups, AGroupOfOneOperatorCostsWhatTheOperatorDoes) {
   }
 }
 
-TEST_F(AnalyticGroups, AGroupPaysForOneLaunchAndForWhatItReadsAndWrites) {
+TEST_F(AnalyticGroups, PriceOneLaunchAndTheMemoryTrafficOfAGroup) {
   Graph graph = load("model m(x: f32[4096, 4096], b: f32[4096]) -> (y: f32[4096, 4096]) {\n"
                      "  relu(x + b)\n}\n");
   auto costs = costs_of("analytic:a100", graph);
@@ -264,7 +264,7 @@ TEST_F(GroupRefinement, WithoutWholeRunsTheNewGraphHasToGainByGroups) {
   }
 }
 
-TEST_F(GroupRefinement, ADeviceThatDoesNotTakeTheSourceIsNotAsked) {
+TEST_F(GroupRefinement, SkipsDevicesThatCannotRunTheSource) {
   Graph source = load(kBlock);
   std::vector<Rule> all = rules();
   MadeUp costs([](const Graph&) { return std::numeric_limits<double>::infinity(); });

@@ -255,7 +255,7 @@ public:
   std::vector<std::string> notes() const override { return {"the device is lost"}; }
 };
 
-TEST_F(Optimize, WithoutPricesTheErrorSaysWhyThereAreNone) {
+TEST_F(Optimize, ReportsWhyThereAreNoPrices) {
   Graph source = load(kFusable);
   auto rules = load_rules(sources, library(), {}, sink);
   NoCost none;
@@ -265,7 +265,7 @@ TEST_F(Optimize, WithoutPricesTheErrorSaysWhyThereAreNone) {
   EXPECT_EQ(result.error().notes, std::vector<std::string>{"the device is lost"});
 }
 
-TEST_F(Optimize, ASecondOpinionWinsWhereItRunsFaster) {
+TEST_F(Optimize, ReturnsTheChoiceOfOtherPricesIfItRunsFaster) {
   Graph source = load(kFusable);
   auto rules = load_rules(sources, library(), {}, sink);
   auto analytic = make_analytic_cost("cpu");

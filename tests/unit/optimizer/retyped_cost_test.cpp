@@ -48,7 +48,7 @@ protected:
   }
 };
 
-TEST_F(RetypedCosts, OperatorsAreAskedForInTheNarrowType) {
+TEST_F(RetypedCosts, PriceOperatorsInTheNarrowType) {
   NodeId w = graph.weight("w", f32({8, 8}));
   NodeId product =
       add(OpKind::Matmul, {x, w, graph.none(), graph.none()}, {Value::of_enum("none")});

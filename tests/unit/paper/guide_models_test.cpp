@@ -128,7 +128,7 @@ TEST(GuideModels, StudiesMoreSamplesAtOnceThanItsBucketHas) {
   EXPECT_TRUE(guide->train_step(batch, rules));
 }
 
-TEST(GuideModels, LearnsWhichRulePaysWhereAndWhatCanBeGained) {
+TEST(GuideModels, LearnsTheGainsOfRulesAndOfStates) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto guide = fresh();
   teach(*guide, rules, 60);
@@ -188,7 +188,7 @@ TEST_F(GuideFiles, OtherFilesAreRefused) {
   refused({{"policy", "guide"}, {"version", "1"}, {"operators", operator_names()}, {"steps", "1"}});
 }
 
-TEST(RivalFiles, AreReadAsTheyAreWrittenAndRefusedWhereTheyAreNone) {
+TEST(RivalFiles, RoundTripAndAreRefusedIfInvalid) {
   std::string text;
   llvm::raw_string_ostream out(text);
   write_gains(out, {{"doubles", {10, 5, 1}}});

@@ -66,7 +66,7 @@ size_t tried(const MctsReport& report, size_t rule) {
   return static_cast<size_t>(report.records[rule].tried);
 }
 
-TEST(Guide, IsAskedOnceForEachGraphAndLeadsTheSearch) {
+TEST(Guide, AssessesEachGraphOnceAndGuidesTheSearch) {
   auto network = std::make_shared<MadeUp>();
   std::vector<Rule> rules = rules_of(kSumRules);
   uint32_t residual = number_of(rules, "residual");
@@ -148,7 +148,7 @@ TEST(Guide, GoesOnAtTheRoundThatIsNext) {
 }
 
 /// Otherwise half of a round's training would be saved as the whole.
-TEST(Guide, ARoundThatIsStoppedWhileItIsStudiedIsNone) {
+TEST(Guide, DiscardsARoundThatIsStoppedDuringTraining) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto network = std::make_shared<MadeUp>();
   Cancellation wish;
@@ -158,7 +158,7 @@ TEST(Guide, ARoundThatIsStoppedWhileItIsStudiedIsNone) {
   EXPECT_EQ(network->studied, 1u);
 }
 
-TEST(Guide, StudiesWhatSearchesCameTo) {
+TEST(Guide, TrainsOnTheResultsOfSearches) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto network = std::make_shared<MadeUp>();
   EXPECT_EQ(rounds_of(network, rules, {.rounds = 2}), (std::vector<size_t>{1, 2}));
@@ -219,7 +219,7 @@ std::vector<double> weights_of(Policy& policy, const std::vector<Rule>& rules, R
   return weights;
 }
 
-TEST(Rivals, MeanGainsWeighRulesByWhatTheyGained) {
+TEST(Rivals, WeighRulesByMeanGains) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto table = std::make_shared<PriorTable>();
   (*table)["doubles"] = {100, 30, 10};
@@ -234,7 +234,7 @@ TEST(Rivals, MeanGainsWeighRulesByWhatTheyGained) {
   EXPECT_GT(commutes, 0) << "no rule is given up for good";
 }
 
-TEST(Rivals, MotifsAreMinedFromExplanationsAndGoOnWithWhatFollowed) {
+TEST(Rivals, MineMotifsFromExplanations) {
   Graph graph = test::layers(2);
   std::vector<Rule> rules = rules_of(kSumRules);
   UnitCost model;

@@ -94,7 +94,7 @@ TEST(Pact24, ItsDefaultsAreThePublishedOnes) {
   EXPECT_FALSE(options.reuse_tree);
 }
 
-TEST(Pact24, Ucb1IsTheMeanAndWhatIsNotKnownOfIt) {
+TEST(Pact24, ComputesUcb1) {
   EXPECT_EQ(ucb1(0.5, 3, 20, 0), 0.5);
   EXPECT_DOUBLE_EQ(ucb1(0.5, 4, 20, 2), 0.5 + 2 * std::sqrt(2 * std::log(20) / 4));
   EXPECT_GT(ucb1(0, 1, 20, 2), ucb1(0, 2, 20, 2)); // rarely tried
@@ -204,7 +204,7 @@ TEST(Pact24, ARolloutEndsWhereEveryRuleIsSpent) {
   EXPECT_EQ(run("rule once(x) { tanh(x) => relu(x) }", options).report.steps, 2u);
 }
 
-TEST(Pact24, RewardsAddUpWhatCostsFellByAndAreNeverNegative) {
+TEST(Pact24, SumsCostReductionsAsNonNegativeRewards) {
   // The price by steps rises, falls, rises, falls. The decreases count, in milliseconds.
   auto price = [](const EGraph& g) {
     constexpr double prices[] = {100, 160, 130, 150, 110};
@@ -256,7 +256,7 @@ TEST(Pact24, DecidesByTheBestMeanNotByVisits) {
   EXPECT_GT(seldom, 0u) << "the two never differed: nothing was shown";
 }
 
-TEST(Pact24, KeepsTheSubtreeWhereAsked) {
+TEST(Pact24, KeepsTheSubtreeOnRequest) {
   Pact24Options options = decision(20);
   options.max_decisions = 2;
   Observed fresh = run(products("tanh", 4), options);

@@ -400,7 +400,7 @@ TEST_F(Policies, ScoresDoNotDependOnTheOrderOfCandidates) {
   EXPECT_NEAR(one.value, other.value, 1e-6);
 }
 
-TEST_F(Policies, SaysWhatAFileIsThatIsNoPolicy) {
+TEST_F(Policies, NameTheKindOfAnotherFile) {
   llvm::SmallString<64> path;
   ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("policy", "safetensors", path));
   ASSERT_TRUE(write_safetensors(path, {},
@@ -450,7 +450,7 @@ protected:
 /// (environment_test.cpp). PPO's settings are the published ones. The game has its own:
 /// two layers of attention, 30 episodes between two updates, 900 in all, a reward
 /// after each step and at most 20 steps.
-TEST_F(LearningTheGame, NineOfTenSeedsFindWhatLiesBehindTwoLosingSteps) {
+TEST_F(LearningTheGame, FindsAGainBehindTwoLosingStepsWithNineOfTenSeeds) {
   EXPECT_GE(seeds_that_find_it("xrlflow-scored", 10), 9u);
 }
 
@@ -461,7 +461,7 @@ TEST_F(LearningTheGame, SoDoesThePublishedNetwork) {
   EXPECT_GE(seeds_that_find_it("xrlflow", seeds), std::max<size_t>(seeds - 1, 1));
 }
 
-TEST_F(LearningTheGame, TrainingThatGoesOnComesToTheSame) {
+TEST_F(LearningTheGame, GivesTheSamePolicyWhenResumed) {
   PpoOptions options{.episodes = 40, .seed = 3};
   auto whole = fresh("xrlflow-scored"), part = fresh("xrlflow-scored");
   RewriteEnvironment first = environment(), second = environment(), third = environment();

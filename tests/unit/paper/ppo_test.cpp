@@ -121,7 +121,7 @@ TEST(Advantages, AreDiscountedSumsOfErrorsWithinAnEpisode) {
   EXPECT_DOUBLE_EQ(samples[1].advantage, 2 + 0.5 * 10 - 6) << "a cut episode has a future";
 }
 
-TEST(Advantages, RepeatTheAuthorsSlipsWhereAskedTo) {
+TEST(Advantages, ReproduceTheAuthorsMistakesOnRequest) {
   PpoOptions options{.discount = 0.5, .smoothing = 0.5};
   Episode first = episode_of({1}, {4}), second = episode_of({8}, {2});
   first.cut = true;

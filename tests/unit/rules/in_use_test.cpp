@@ -29,7 +29,7 @@ TEST(RulesInUse, WaitForTheOperatorsOfTheirLeftSides) {
   EXPECT_EQ(used(rules, {OpKind::Mish}).size(), without.size() + 1);
 }
 
-TEST(RulesInUse, CountWhatOtherRulesMake) {
+TEST(RulesInUse, IncludeRulesThatOtherRulesEnable) {
   std::vector<Rule> rules = rules_of("rule last(x) { -mish(x) => mish(-x) }\n"
                                      "rule middle(x) { x * tanh(softplus(x)) => mish(x) }\n"
                                      "rule first(x) { log(1 + exp(x)) => softplus(x) }\n");

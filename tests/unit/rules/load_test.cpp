@@ -36,7 +36,7 @@ struct RuleLoad : testing::Test {
   DiagnosticSink sink;
 };
 
-TEST_F(RuleLoad, TheDefaultIsWhatNothingNames) {
+TEST_F(RuleLoad, UsesTheDefaultForAnEmptySelection) {
   EXPECT_EQ(load({}), "relu_twice neg_twice twice twice-rev twice-rev~2");
   EXPECT_EQ(load({"default"}), load({}));
 }

@@ -59,7 +59,7 @@ TEST(Arena, LiveBuffersNeverOverlapAndPackWell) {
   EXPECT_LT(worst, 1.5);
 }
 
-TEST(Arena, PeakCountsWhatLivesAtOneStep) {
+TEST(Arena, CountsValuesThatLiveAtOneStep) {
   EXPECT_EQ(peak_bytes({{64, 0, 1}, {128, 2, 3}}), 128);
   EXPECT_EQ(peak_bytes({{64, 0, 2}, {128, 2, 3}}), 192);
   EXPECT_EQ(peak_bytes({}), 0);

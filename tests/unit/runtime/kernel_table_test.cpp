@@ -10,7 +10,7 @@ int two() { return 2; }
 
 using Table = KernelTable<int (*)()>;
 
-TEST(KernelTable, KnowsWhatItHas) {
+TEST(KernelTable, ListsItsKernels) {
   static constexpr Table kTable = {{OpKind::Relu, one}, {OpKind::Add, two}};
   static_assert(kTable.has(OpKind::Relu) && !kTable.has(OpKind::Conv2d));
   static_assert(kTable.lacks(OpKind::Conv2d) && !kTable.lacks(OpKind::Input));
@@ -19,7 +19,7 @@ TEST(KernelTable, KnowsWhatItHas) {
   EXPECT_EQ(kTable[OpKind::Conv2d], nullptr);
 }
 
-TEST(KernelTable, RowsComeBeforeWhatIsForAllPointwiseOperators) {
+TEST(KernelTable, PrefersRowsToTheCommonPointwiseKernel) {
   static constexpr Table kRows = {{OpKind::Relu, one}, {OpKind::Matmul, one}};
   static constexpr Table kTable = kRows.with_pointwise(two);
   for (const OpInfo& info : all_ops()) {

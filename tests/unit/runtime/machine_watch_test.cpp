@@ -26,7 +26,7 @@ Answers answers(std::vector<MachineReadings> signs, double usual_us = 0) {
   return out;
 }
 
-TEST(MachineWatch, NoticesThatThreadsStoodInLine) {
+TEST(MachineWatch, DetectsThatThreadsWaited) {
   EXPECT_EQ(answers({{0, 70, 30}, {1000, 80, 30}, {2000, 180, 30}, {3000, 220, 30}}),
             (Answers{kNone, kSlight, kNone}))
       << "the share counts from the previous call";
@@ -34,7 +34,7 @@ TEST(MachineWatch, NoticesThatThreadsStoodInLine) {
 
 /// Two threads on two cores with a third program that always computes wait for two thirds
 /// of the time.
-TEST(MachineWatch, TellsAProgramThatComputesFromAFewInterrupts) {
+TEST(MachineWatch, DistinguishesABusyProgramFromInterrupts) {
   EXPECT_EQ(answers({{0, 0, 30}, {1000, 670, 30}, {2000, 1340, 31}, {3000, 1440, 30}}),
             (Answers{kHeavy, kHeavy, kSlight}))
       << "the yardstick may fall into a turn of ours";
@@ -52,7 +52,7 @@ TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
 }
 
 /// On a slow machine, two interleaved programs keep their relative speed.
-TEST(MachineWatch, TellsASlowMachineFromOneThatOthersUse) {
+TEST(MachineWatch, DistinguishesASlowMachineFromABusyOne) {
   std::vector<MachineReadings> signs{{0, 0, 30}, {1000, 0, 60}, {2000, 80, 60}, {3000, 800, 30}};
   auto watch = watch_signs([&, next = size_t{0}]() mutable { return signs[next++]; });
   for (Disturbance taken : {kNone, kSlight, kHeavy}) {
@@ -68,7 +68,7 @@ TEST(MachineWatch, KnowsTheYardstickFromEarlier) {
 }
 
 /// As on a virtual machine whose neighbours compute nearly always.
-TEST(MachineWatch, TakesForUsualWhatNearlyAlwaysIs) {
+TEST(MachineWatch, LearnsTheUsualTimeFromMostRuns) {
   std::vector<MachineReadings> signs;
   for (int i = 0; i < 200; ++i) signs.push_back({1000.0 * i, 0, i == 20 ? 30.0 : 50.0 + i % 7});
   Answers all = answers(signs);
@@ -78,7 +78,7 @@ TEST(MachineWatch, TakesForUsualWhatNearlyAlwaysIs) {
       << "few readings do not tell";
 }
 
-TEST(MachineWatch, DoesNotTakeForUsualWhatItsOwnThreadsWaitedIn) {
+TEST(MachineWatch, IgnoresRunsInWhichItsOwnThreadsWaited) {
   std::vector<MachineReadings> signs;
   for (int i = 0; i < 100; ++i) signs.push_back({1000.0 * i, 600.0 * i, 60});
   auto watch = watch_signs([&, next = size_t{0}]() mutable { return signs[next++]; }, 30);
@@ -115,13 +115,13 @@ TEST(MachineWatch, DoesWithoutAYardstick) {
 
 /// The time in which a thread waits for a core and the time in which the core was stolen
 /// are separate.
-TEST(MachineWatch, NoticesWhatOtherVirtualMachinesTook) {
+TEST(MachineWatch, DetectsTimeOfOtherVirtualMachines) {
   EXPECT_EQ(answers({{0, 0, 30, 5e4}, {1e5, 0, 30, 5e4}, {2e5, 0, 30, 6e4}, {3e5, 0, 30, 9e4}}),
             (Answers{kNone, kSlight, kHeavy}));
   EXPECT_EQ(answers({{0, 0, 30, 0}, {1e5, 1e4, 30, 1e4}}), Answers{kHeavy}) << "together";
 }
 
-TEST(MachineWatch, ReadsWhatWasStolen) {
+TEST(MachineWatch, ReadsStolenTime) {
   EXPECT_EQ(stolen_us("cpu  127311 15712 22682 25543 833 0 167 636 0 0\ncpu0 1 2 3\n", 1e4), 636e4);
   for (const char* none :
        {"", "cpu  1 2 3 4", "cpu0 1 2 3 4 5 6 7 8 9 10", "cpu  1 2 3 4 5 6 7 x 9"})

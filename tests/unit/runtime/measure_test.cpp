@@ -163,7 +163,7 @@ TEST(PlainNumbers, RepeatAfterSixtyOne) {
   }
 }
 
-TEST(MeasureSteps, TimesEachAndReportsWhatCannotBeTimed) {
+TEST(MeasureSteps, TimesEachStepAndReportsFailures) {
   std::unique_ptr<Backend> backend = make_ref_backend();
   StepSpec small = conv(3), large = conv(-1), huge = conv(-1);
   large.operands[0] = large.operands[3] = large.result = f32({1, 4, 64, 64});
@@ -261,7 +261,7 @@ TEST(SettledTimes, ComeAfterFurtherRoundsWhereTheUsualOnesDiffer) {
   EXPECT_EQ(time.runs, 7);
 }
 
-TEST(SettledTimes, TakeTwoRoundsInWhichNobodyElseComputed) {
+TEST(SettledTimes, RequireTwoUndisturbedRounds) {
   // If other programs compute in every round, the time never settles, even if the rounds agree.
   StepTime busy = scripted_time({100}, {false});
   EXPECT_FALSE(busy.settled);
@@ -276,13 +276,13 @@ TEST(SettledTimes, TakeTwoRoundsInWhichNobodyElseComputed) {
   EXPECT_EQ(later.runs, 8);
 }
 
-TEST(SettledTimes, AreNoQuietFiguresAboveTheLeast) {
+TEST(SettledTimes, DoNotSettleAboveTheLeast) {
   StepTime time = scripted_time({100, 200}, {false, true});
   EXPECT_FALSE(time.settled);
   EXPECT_EQ(time.microseconds, 100) << "what others add cannot make it less";
 }
 
-TEST(SettledTimes, AreForgivenWhatTheClockCannotTell) {
+TEST(SettledTimes, TolerateTheResolutionOfTheClock) {
   EXPECT_TRUE(scripted_time({1, 1.3, 1.5}, {true}).settled);
   EXPECT_FALSE(scripted_time({1, 1.5}, {true}).settled);
 }

@@ -22,7 +22,7 @@ std::string file(const std::string& header, const std::string& data) {
 
 const std::string kHeader = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
 
-TEST(Npy, WritesWhatItReads) {
+TEST(Npy, RoundTrips) {
   for (Shape shape : {Shape{2, 3}, Shape{}, Shape{7}, Shape{1, 2, 1, 4, 1, 1, 1, 2}}) {
     Tensor tensor = *Tensor::zeros({DType::F32, shape});
     for (size_t i = 0; i < tensor.floats().size(); ++i)
@@ -82,7 +82,7 @@ TEST(Npy, ReadsBF16) {
   }
 }
 
-TEST(Npy, SaysWhatIsWrong) {
+TEST(Npy, ReportsTheFaultOfAFile) {
   struct Case {
     std::string bytes;
     const char* says;

@@ -29,7 +29,7 @@ std::vector<NamedTensor> two_tensors() {
   return {{"image", Tensor::of_floats({2, 2}, {1, 2, 3, 4})}, {"b", Tensor::of_floats({}, {5})}};
 }
 
-TEST(Npz, ReadsWhatNumPyWrites) {
+TEST(Npz, ReadsFilesOfNumPy) {
   Result<std::vector<NamedTensor>> read = parse_npz(compressed(), "t.npz");
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->size(), 2u);
@@ -40,7 +40,7 @@ TEST(Npz, ReadsWhatNumPyWrites) {
   EXPECT_EQ((*read)[1].tensor.type().text(), "i64[3]");
 }
 
-TEST(Npz, WritesWhatItReads) {
+TEST(Npz, RoundTrips) {
   std::string bytes = format_npz(two_tensors());
   Result<std::vector<NamedTensor>> back = parse_npz(bytes, "t.npz");
   ASSERT_TRUE(back) << back.error().message;
@@ -83,7 +83,7 @@ TEST(Npz, TheNameOfBitsIsTheInputs) {
   EXPECT_EQ((*read)[0].tensor.type().text(), "bf16[4]");
 }
 
-TEST(Npz, SaysWhatIsWrong) {
+TEST(Npz, ReportsTheFaultOfAFile) {
   std::string good = format_npz(two_tensors());
   auto replaced = [&](const std::string& from, const std::string& to) {
     std::string bytes = good;
@@ -132,7 +132,7 @@ TEST(Npz, MembersThatOverlapAreRefused) {
   EXPECT_NE(read.error().message.find("the same name"), std::string::npos) << read.error().message;
 }
 
-TEST(Npz, ArraysAreAskedForBeforeTheyAreUnpacked) {
+TEST(Npz, ChecksArraysBeforeTheyAreUnpacked) {
   std::vector<std::string> asked;
   auto first = [&](llvm::StringRef name, const TensorType& type) -> Result<void> {
     asked.push_back((name + ": " + type.text()).str());

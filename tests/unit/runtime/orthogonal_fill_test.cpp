@@ -92,7 +92,7 @@ Tensor weight(llvm::ArrayRef<int64_t> shape, const char* init, uint64_t seed = 1
 
 /// In each kind of layer, the axis of results is one side of the matrix, and all others the other
 /// side, as for fan-in.
-TEST(OrthogonalFill, AWeightIsAMatrixOfWhatAResultTakesByResults) {
+TEST(OrthogonalFill, TreatsAWeightAsAMatrixOfInputsByOutputs) {
   EXPECT_LT(error_of(weight({48, 20}, "orthogonal(1)").floats(), 48, 20), 5e-7);
   EXPECT_LT(error_of(weight({3, 16, 20}, "orthogonal(1)").floats(), 48, 20), 5e-7);
   EXPECT_LT(error_of(weight({20, 4, 3, 3}, "orthogonal(1)").floats(), 20, 36), 5e-7);

@@ -99,7 +99,7 @@ TEST(RefBackend, TheSteadyStateDoesNotAllocate) {
 #endif
 }
 
-TEST(RefBackend, ProfilesStepsWhenAsked) {
+TEST(RefBackend, ProfilesStepsOnRequest) {
   PlanWriter p;
   PlanValueId x = p.input("x", {64, 64});
   p.output("y", p.run(OpKind::Matmul, {Value::of_enum("none")}, {x, x, kNoValue, kNoValue}));
@@ -130,7 +130,7 @@ TEST(RefBackend, WeightsComeFromTheSource) {
   EXPECT_EQ(wrong.message, "the weight `w` is f32[2] in the model and f32[3] in the file");
 }
 
-TEST(RefBackend, KeepsOfTheWeightsWhatRunsRead) {
+TEST(RefBackend, KeepsOnlyWeightsThatRunsRead) {
   PlanWriter p;
   PlanValueId a = p.weight("a", {64}, "ones"), b = p.weight("b", {64}, "ones");
   PlanValueId sum = p.load(OpKind::Add, {}, {a, b});
@@ -142,7 +142,7 @@ TEST(RefBackend, KeepsOfTheWeightsWhatRunsRead) {
   expect_values((*executable->run({}))[0], {128});
 }
 
-TEST(RefBackend, RefusesWhatTheMemoryLimitForbidsBeforeItAllocates) {
+TEST(RefBackend, ChecksTheMemoryLimitBeforeItAllocates) {
   PlanWriter p;
   constexpr int64_t kHuge = int64_t{1} << 23; // 256 TiB each
   PlanValueId x = p.input("x", {kHuge, kHuge});
@@ -155,7 +155,7 @@ TEST(RefBackend, RefusesWhatTheMemoryLimitForbidsBeforeItAllocates) {
   EXPECT_EQ(executable.error().message, "`test` needs 805306368 MiB, but the limit is 16384 MiB");
 }
 
-TEST(RefBackend, EndsLoadingAndRunsWhenAsked) {
+TEST(RefBackend, StopsLoadingAndRunsOnRequest) {
   PlanWriter p;
   p.output("y", p.run(OpKind::Relu, {}, {p.weight("w", {2})}));
   p.output("z", p.run(OpKind::Relu, {}, {p.input("x", {2})}));

@@ -27,7 +27,7 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
          ", \"data_offsets\": " + place + "}";
 }
 
-TEST(Safetensors, ReadsWhatTheReferenceWrites) {
+TEST(Safetensors, ReadsFilesOfTheReference) {
   // The output of safetensors.numpy.save for a (2, 3) f32, a (2,) bool and a (1,) f64,
   // with metadata.
   const char* hex =
@@ -52,7 +52,7 @@ TEST(Safetensors, ReadsWhatTheReferenceWrites) {
   EXPECT_EQ(read->find("e"), nullptr);
 }
 
-TEST(Safetensors, WritesWhatItReads) {
+TEST(Safetensors, RoundTrips) {
   std::string path = testing::TempDir() + "tangram_safetensors_test.safetensors";
   std::vector<Tensor> tensors = {Tensor::of_floats({3}, {1, 2, 3}), Tensor::of_floats({}, {7}),
                                  *Tensor::zeros({DType::Bool, {5}}),
@@ -102,7 +102,7 @@ TEST(Safetensors, StringsOfJson) {
   EXPECT_EQ(read->entries()[0].name, "\xc3\xa9\xf0\x9f\x98\x80\n/");
 }
 
-TEST(Safetensors, SaysWhatIsWrong) {
+TEST(Safetensors, ReportsTheFaultOfAFile) {
   auto one = [](const std::string& text) { return file("{" + text + "}", "abcdefgh"); };
   auto f32 = [&](const char* shape, const char* place) {
     return one(entry("a", "F32", shape, place));

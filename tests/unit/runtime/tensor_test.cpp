@@ -51,7 +51,7 @@ TEST(Tensor, LentElementsStayWhereTheyAre) {
   EXPECT_EQ(max_rel_diff(whole, memory), 0);
 }
 
-TEST(Tensor, MaxRelDiffFailsOnWhatIsNotFinite) {
+TEST(Tensor, MaxRelDiffFailsOnNonfiniteValues) {
   auto vector = [](float a, float b) { return Tensor::of_floats({2}, {a, b}); };
   EXPECT_EQ(max_rel_diff(vector(1, -4), vector(1, -4)), 0);
   EXPECT_DOUBLE_EQ(max_rel_diff(vector(1, -4), vector(2, -4)), 0.25);
@@ -80,7 +80,7 @@ TEST(Random, TheNumbersNeverChange) { // results in files and reports depend on 
   EXPECT_FLOAT_EQ(random_weight("fire2.w", f32({2, 2}), "", 1)->floats()[0], 0.041978486f);
 }
 
-TEST(Random, FanInScalesByWhatOneResultSums) {
+TEST(Random, ScalesByFanIn) {
   EXPECT_EQ(fan_in({64, 32, 3, 3}), 288);
   EXPECT_EQ(fan_in({512, 1000}), 512);
   EXPECT_EQ(fan_in({8, 64, 32}), 64);

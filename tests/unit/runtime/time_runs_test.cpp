@@ -22,7 +22,7 @@ public:
   void profile(bool) override {}
 };
 
-TEST(Timing, RunsAsOftenAsAsked) {
+TEST(Timing, RunsTheRequestedNumberOfTimes) {
   FakeExecutable one, two;
   auto timing = time_runs(one, {.runs = 7, .warmup = 3});
   ASSERT_TRUE(timing.ok());

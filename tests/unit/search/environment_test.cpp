@@ -70,7 +70,7 @@ TEST_F(Environment, OffersNoGraphTwice) {
   EXPECT_EQ(actions(rules), actions(twice));
 }
 
-TEST_F(Environment, RewardsWhatAStepGainsInHundredthsOfTheSource) {
+TEST_F(Environment, RewardsTheGainInPercentOfTheSource) {
   RewriteEnvironment env = environment({.measure_every = 1});
   ASSERT_TRUE(env.reset());
   EXPECT_NEAR(env.step(to(env, 3, game))->reward, -0.1, 1e-9);
@@ -188,7 +188,7 @@ std::map<uint64_t, float> nodes_of(const EncodedState& state, size_t candidate) 
   return counts;
 }
 
-TEST(Sharing, HoldsEachDistinctNodeOnceAndWhatCandidatesHaveBesideIt) {
+TEST(Sharing, StoresEachDistinctNodeOnce) {
   EncodedGraph two = encode(test::layers(2)), one = encode(test::layers(1));
   EncodedState state(std::vector<EncodedGraph>{one, two, two});
   ASSERT_EQ(state.candidates, 3u);
@@ -204,7 +204,7 @@ TEST(Sharing, HoldsEachDistinctNodeOnceAndWhatCandidatesHaveBesideIt) {
 }
 
 /// A node's key depends on its senders, as far back as attention reaches and no farther.
-TEST(Sharing, TellsNodesApartByWhatTheyTakeFiveLayersBack) {
+TEST(Sharing, DistinguishesNodesByTheirLastFiveLayers) {
   auto chain = [](OpKind first, size_t length) {
     EncodedGraph graph;
     for (uint32_t n = 0; n < length; ++n) {
@@ -234,7 +234,7 @@ TEST(Sharing, CountsSendersThatLookAlike) {
 
 // --- padding -------------------------------------------------------------------------------------
 
-TEST(Buckets, HoldWhatTheyAreForAndAreFew) {
+TEST(Buckets, AreLargeEnoughAndFew) {
   std::set<size_t> sizes;
   for (size_t count = 1; count <= 500; ++count) {
     EXPECT_GE(bucket_of(count), count);

@@ -24,7 +24,7 @@ TEST(Halving, TheBetterHalfGoesOn) {
   EXPECT_EQ(halving.best(values), 5u);
 }
 
-TEST(Halving, CountsWhatWasTriedBeforeAndKnowsFewerArmsThanItIsMadeFor) {
+TEST(Halving, CountsEarlierTrialsAndAllowsFewerArms) {
   SequentialHalving halving(8, 48);
   halving.add(0, 1);
   EXPECT_EQ(halving.next({0.5}), 0u);

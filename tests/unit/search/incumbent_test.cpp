@@ -84,7 +84,7 @@ TEST(Incumbent, SaysWhichPricesItWillAskFor) {
 
 /// After any steps, forward and back, the incumbent is sound, its cost is that of its graph,
 /// and it is not worse than the source.
-TEST(Incumbent, IsWhatItSaysThroughRandomWalks) {
+TEST(Incumbent, StaysValidInRandomWalks) {
   Graph source = test::shared_products(4);
   EGraph egraph = egraph_of(source);
   UnitCost model;

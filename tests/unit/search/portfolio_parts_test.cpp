@@ -107,7 +107,7 @@ TEST(Portfolio, TheResultHasABound) {
     }
 }
 
-TEST(Portfolio, LongerSegmentsShowWhatLiesAcrossAllOtherCuts) {
+TEST(Portfolio, FindsMatchesAcrossCutsByLongerSegments) {
   test::Builder b;
   NodeId x = b.x("x", {4, 8});
   for (int i = 0; i < 12; ++i) x = b.op(OpKind::Tanh, {x});
@@ -231,7 +231,7 @@ TEST(Mcts, TracesNamePlaces) {
   EXPECT_TRUE(places.count("relu f32[8, 16] of w1")) << "one place";
 }
 
-TEST(Portfolio, TellsOfSearchesThatGoOnAndOfTheBound) {
+TEST(Portfolio, ReportsRunningSearchesAndTheBound) {
   Graph graph = sums(10);
   UnitCost model;
   model.cost = {{OpKind::Abs, 0.1}};

@@ -214,7 +214,7 @@ TEST(Local, FormerBestsAreHandedOver) {
   }
 }
 
-TEST(Local, TellsTheBestAsItFalls) {
+TEST(Local, ReportsEachNewBest) {
   Graph graph = test::layers(2);
   UnitCost model;
   std::vector<Rule> rules = rules_of(kRules);

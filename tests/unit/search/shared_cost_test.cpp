@@ -62,7 +62,7 @@ void compute_and_ask(SharedCost& costs, std::atomic<int>& computing, int thread,
   }
 }
 
-TEST(SharedCost, NobodyComputesWhileSomebodyMeasures) {
+TEST(SharedCost, StopsOtherThreadsDuringAMeasurement) {
   constexpr int kThreads = 4, kSteps = 60;
   std::atomic<int> computing = 0;
   TimedCost timed(computing);

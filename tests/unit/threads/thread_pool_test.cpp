@@ -159,7 +159,7 @@ TEST(ThreadPool, StartsWorkersOfItsOwnInAChild) {
 }
 
 /// Forks while other threads run loops, and create and destroy the shared pool.
-TEST(ThreadPool, RunsInAChildWhateverOtherThreadsDoAtTheFork) {
+TEST(ThreadPool, RunsInAChildRegardlessOfOtherThreadsAtTheFork) {
   auto shared = [] { return runs_of(*ThreadPool::shared(), 2, 4) == std::vector<int>(4, 1); };
   std::atomic<bool> end = false;
   std::vector<std::thread> others;
@@ -214,7 +214,7 @@ TEST(ThreadPool, StartsWorkersOnceThereIsMemoryForThem) {
   EXPECT_EXIT(_exit(starts_workers_later() ? 0 : 1), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(ThreadPool, RunsLoopsForWhichThereIsNoThread) {
+TEST(ThreadPool, RunsLoopsWithoutAFreeThread) {
   auto limited = [] {
     ThreadPool pool;
     rlimit none = {1, 1}; // no further address space, so no stack for a new thread
@@ -248,7 +248,7 @@ void on_both(ThreadPool& pool, llvm::function_ref<void(int)> work) {
   }
 }
 
-TEST(ThreadPool, GivesTheCallerWhatWorkersRaise) {
+TEST(ThreadPool, PassesExceptionFlagsOfWorkersToTheCaller) {
   ThreadPool pool;
   std::feclearexcept(FE_ALL_EXCEPT);
   volatile float inf = std::numeric_limits<float>::infinity(), result = 0;

@@ -219,7 +219,7 @@ TEST(TileAttention, RandomShapes) {
     for (uint64_t seed = 0; seed < 700; ++seed) expect_right(seed, tiles);
 }
 
-TEST(TileAttention, NumbersThatAreNone) {
+TEST(TileAttention, HandlesNanAndInfinity) {
   for (const TileKernels* tiles : all_kernels())
     for (float special : {std::nanf(""), kInfinity, -kInfinity})
       for (uint64_t seed = 2000; seed < 2150; ++seed) expect_right(seed, tiles, special);

@@ -171,7 +171,7 @@ std::vector<uint16_t> same_in_all(uint16_t x, uint16_t w, const std::vector<floa
   return y;
 }
 
-TEST(Bf16Product, NumbersThatAreNone) {
+TEST(Bf16Product, HandlesNanAndInfinity) {
   TG_NEEDS_TILES();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (float special : {std::nanf(""), kInfinity, -kInfinity, 3.0f, -0.0f})

@@ -177,7 +177,7 @@ TEST(TileTransposedShape, PhasesThatReadTheSamePixelsAreOne) {
 }
 
 /// A NaN or infinite pixel affects only the results that use it.
-TEST_P(TileTransposed, NumbersThatAreNoneStayWhereTheyAre) {
+TEST_P(TileTransposed, ConfinesNanAndInfinityToResultsThatReadThem) {
   for (float special : kSpecialNumbers)
     for (auto [groups, channels] : {std::pair{1, 11}, {3, 4}, {11, 1}}) {
       TransposedShape s = dense(4, channels, channels, 3, 2, 1, groups);

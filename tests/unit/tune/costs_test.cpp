@@ -216,7 +216,7 @@ TEST(Ranges, FollowWhicheverIsLarger) {
             (std::vector<int64_t>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}));
 }
 
-TEST(Registers, GrowWithWhatIsUnrolled) {
+TEST(Registers, GrowWithUnrolling) {
   Program program = *read_program("BMM [1, 64, 64 | 64]; tiles 1.1.1.1.1, 4.1.8.1.2, 4.1.8.1.2 | "
                                   "4.8.2; unroll 16; vectors 1, 1");
   Nest nest = nest_of(program.op);

@@ -75,7 +75,7 @@ TEST(Reuse, ComesNearAFullSearchForAFractionOfItsTrials) {
             mean_of_logs(without_shapes)); // cost models have a benefit
 }
 
-TEST(Reuse, IsExpectedToTryAboutWhatItTries) {
+TEST(Reuse, PredictsItsNumberOfTrials) {
   std::vector<double> ratios;
   size_t within = 0;
   for (const Pair& pair : kPairs) {

@@ -188,7 +188,7 @@ TEST(OperatorGraph, HasAsManyPairsAsPublished) {
   EXPECT_EQ(depthwise.graph.arcs.size(), 237u);
 }
 
-TEST(Plan, BridgesMakeItCheaperAndStepsFollowWhatTheyReuse) {
+TEST(Plan, IsCheaperWithBridgesAndOrdersReuse) {
   for (const Workload& workload : {bert_base(), mobilenet_depthwise()}) {
     SelectionOptions plain, with_bridges;
     plain.hops = 0;
@@ -224,7 +224,7 @@ TEST(Plan, ExpectedTrialsAreNearThePublishedOnes) {
   EXPECT_NEAR(plan_reuse(with, Selection::Exact).expected, 1555.2, 80);
 }
 
-TEST(Plan, OccurrencesCountWhereAsked) {
+TEST(Plan, CountsOccurrencesOnRequest) {
   Workload bert = bert_base();
   SelectionOptions options;
   options.occurrences = bert.occurrences;

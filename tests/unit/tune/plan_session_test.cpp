@@ -59,7 +59,7 @@ TEST(PlanSession, ReusesKnownProgramsAndDoesNotTryThemAgain) {
   EXPECT_GT(run(third, again).trials, 0);
 }
 
-TEST(PlanSession, StoppingKeepsWhatIsDone) {
+TEST(PlanSession, KeepsFinishedProgramsWhenStopped) {
   Store whole, part;
   SyntheticPlan all({kOut, kUp, kKeys}, whole);
   PlanTuneReport complete = run(all);
@@ -296,7 +296,7 @@ TEST_F(Guessed, PublishedReuseHasNoFirstTrials) {
   for (const PlanTuneLine& line : run(device, options).lines) EXPECT_GT(line.trials, 8);
 }
 
-TEST_F(Guessed, StoppingInFirstTrialsLosesNothing) {
+TEST_F(Guessed, ContinuesAfterAStopInFirstTrials) {
   SyntheticPlan device({kOut, kUp, kMore}, store);
   guess_best(device);
   device.stop_after = 2;
@@ -309,7 +309,7 @@ TEST_F(Guessed, StoppingInFirstTrialsLosesNothing) {
   EXPECT_EQ(store.size(), 3u);
 }
 
-TEST(PlanSession, ALibraryIsAskedWhereSomebodyWantsToKnow) {
+TEST(PlanSession, TimesTheLibraryOnlyOnRequest) {
   Store store;
   SyntheticPlan device({kOut, kUp}, store);
   for (const PlanTuneLine& line : run(device).lines) EXPECT_EQ(line.library_us, 0);

@@ -44,7 +44,7 @@ TEST(Race, DropsCandidatesThatCannotWin) {
   EXPECT_GT(longer, 10u);
 }
 
-TEST(Race, NoiseIsNoGain) {
+TEST(Race, DoesNotTakeNoiseForAGain) {
   int won = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed)
     won += race_of({100, 100, 100, 100}, 0.1, seed)->worth;

@@ -132,7 +132,7 @@ TEST(Field, MaximaDependOnTheSetAlone) {
   EXPECT_EQ(M::unary(OpKind::Relu, {}), Field{});
 }
 
-TEST(Field, FunctionsDifferAndKeepWhatAllOfThemHave) {
+TEST(Field, KeepsPropertiesOfUninterpretedFunctions) {
   using M = Math<Field>;
   std::set<uint64_t> images;
   for (OpKind op : {OpKind::Relu, OpKind::Sigmoid, OpKind::Tanh, OpKind::Gelu, OpKind::Exp,

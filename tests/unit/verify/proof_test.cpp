@@ -202,7 +202,7 @@ TEST(Proof, ARuleWithoutCasesIsNotProved) {
 
 using namespace proof;
 
-TEST(Arith, FollowsWhatLinearArithmeticSays) {
+TEST(Arith, DerivesLinearConsequences) {
   if (!have_solver()) GTEST_SKIP() << "built without Z3";
   Arith arith(make_solver(), 1000);
   Poly n = arith.fresh_poly(1), i = arith.fresh_poly(0), m = arith.fresh_poly(1);

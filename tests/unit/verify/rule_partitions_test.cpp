@@ -19,7 +19,7 @@ RuleVerdict verdict_of(llvm::StringRef text, uint64_t seed = 7) {
 }
 
 class SeldomWrong : public ::testing::TestWithParam<const char*> {};
-TEST_P(SeldomWrong, IsRefutedWhateverTheSeed) {
+TEST_P(SeldomWrong, IsRefutedWithEverySeed) {
   for (uint64_t seed : {7, 1, 2, 3, 4}) {
     RuleVerdict verdict = verdict_of(GetParam(), seed);
     EXPECT_EQ(status_name(verdict.status), "refuted") << "seed " << seed << ": " << GetParam();

@@ -81,7 +81,7 @@ TEST(VerifyRule, VerdictsAreTheSameEachTime) {
   EXPECT_EQ(verdict(text).counterexample, verdict(text).counterexample);
 }
 
-TEST(Fingerprint, TellsRulesApart) {
+TEST(Fingerprint, DistinguishesRules) {
   auto print = [](const char* text) { return rule_fingerprint(test::rules_of(text)[0]); };
   std::string base = print("rule r(x, y) { x - y => x + (-y) }");
   EXPECT_EQ(base, print("rule other(a, b) { a - b => a + (-b) }")); // names do not matter
