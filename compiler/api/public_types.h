@@ -61,7 +61,7 @@ StopToken stop_within(double time_limit_s, int64_t memory_limit_mb,
 /// Converts options of a run, except kernels and weights supplied as functions.
 PrepareOptions run_options(const tangram::CompileOptions& options);
 /// The same with the weights of the options' file, which must have the weights that the model
-/// needs, or else with the model's own, if any. Errors: those of open_weights().
+/// needs, or else with the model's own, if any. Errors: those of open_weight_file().
 Result<PrepareOptions> run_options(const tangram::CompileOptions& options, const Graph& model,
                                    const std::shared_ptr<const WeightFile>& own);
 

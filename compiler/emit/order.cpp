@@ -203,10 +203,6 @@ std::vector<NodeId> run_nodes(const Graph& graph) {
   return nodes;
 }
 
-int64_t peak_of_order(const Graph& graph, llvm::ArrayRef<NodeId> order) {
-  return peak(Liveness(graph, order), order);
-}
-
 std::vector<NodeId> best_order(const Graph& graph) {
   std::vector<NodeId> best = run_nodes(graph);
   Liveness live(graph, best);

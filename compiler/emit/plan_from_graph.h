@@ -33,12 +33,10 @@ PlanOfNodes plan_of_nodes(const Graph& graph, const RecomputeOptions& options = 
 /// Returns the nodes that a run computes: needed by an output, not leaves, not weight-only.
 std::vector<NodeId> run_nodes(const Graph& graph);
 
-/// Returns the highest sum of bytes of run-time results that are alive at once. A result is alive
-/// from its operator to its last user, an output to the end. While an operator runs, its operands
-/// and its result are both alive, except an operand that the result may replace.
-int64_t peak_of_order(const Graph& graph, llvm::ArrayRef<NodeId> order);
-
-/// Returns the order with the lowest peak among the three candidates of plan_from_graph().
+/// Returns the order with the lowest peak among the three candidates of plan_from_graph(): the
+/// highest sum of bytes of run-time results that are alive at once. A result is alive from its
+/// operator to its last user, an output to the end. While an operator runs, its operands and its
+/// result are both alive, except an operand that the result may replace.
 std::vector<NodeId> best_order(const Graph& graph);
 
 /// Returns the position of the operand whose buffer the result may reuse if the operand dies there

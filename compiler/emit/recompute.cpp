@@ -250,11 +250,4 @@ RunOrder recompute(const Graph& graph, std::vector<NodeId> order, const Recomput
   return Recomputing(graph, std::move(order), options).run();
 }
 
-int64_t peak_of_schedule(const Graph& graph, llvm::ArrayRef<NodeId> order) {
-  llvm::SmallVector<bool, 0> is_run;
-  is_run.resize(graph.size());
-  for (NodeId id : order) is_run[id.index] = true;
-  return Lifetimes(graph, is_run, order).peak();
-}
-
 } // namespace tg

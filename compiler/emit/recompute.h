@@ -30,7 +30,9 @@ struct RunOrder {
   Recomputed recomputed;
 };
 
-/// Lowers the peak of live bytes as far as the price limit allows. Among the results that are kept
+/// Lowers the peak of live bytes as far as the price limit allows. Views (reshapes,
+/// transpositions, slices) share the bytes of their operands; a backend that copies a view needs
+/// more. Among the results that are kept
 /// across the peak for a later reader, the one with the most bytes per time is recomputed right
 /// before that reader, with those of its operands that are gone by then. This is repeated until no
 /// result at the peak qualifies, or the price limit is reached. Products and convolutions are
@@ -38,10 +40,5 @@ struct RunOrder {
 ///
 /// Results are the same to the bit, since an operator is repeated on the same operands.
 RunOrder recompute(const Graph& graph, std::vector<NodeId> order, const RecomputeOptions& options);
-
-/// Returns the highest sum of live bytes of run-time results, like peak_of_order(), but views
-/// (reshapes, transpositions, slices) share the bytes of their operands. A backend that copies a
-/// view needs more.
-int64_t peak_of_schedule(const Graph& graph, llvm::ArrayRef<NodeId> order);
 
 } // namespace tg

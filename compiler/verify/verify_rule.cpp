@@ -473,18 +473,6 @@ void add_table(Fingerprint& print) {
 
 } // namespace
 
-llvm::StringRef status_name(RuleVerdict::Status status) {
-  switch (status) {
-  case RuleVerdict::Status::Tested: return "tested";
-  case RuleVerdict::Status::Untested: return "untested";
-  case RuleVerdict::Status::Refuted: return "refuted";
-  case RuleVerdict::Status::Empty: return "empty";
-  case RuleVerdict::Status::Fault: return "fault";
-  case RuleVerdict::Status::Stopped: return "stopped";
-  }
-  return "";
-}
-
 RuleVerdict verify_rule(const Rule& rule, const RuleCheckOptions& options) {
   if (rule.native != Native::No) return {};
   return Verifier(rule, options).run();

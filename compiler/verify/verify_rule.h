@@ -56,9 +56,6 @@ struct RuleVerdict {
   std::string counterexample; // Refuted: a .tg file with the models `left` and `right`
 };
 
-/// "tested", "untested", "refuted", "empty", "fault", "stopped".
-llvm::StringRef status_name(RuleVerdict::Status status);
-
 /// Verifies a rule. Deterministic. Native rules are accepted here; they have their own
 /// property tests.
 RuleVerdict verify_rule(const Rule& rule, const RuleCheckOptions& options = {});

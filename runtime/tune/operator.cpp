@@ -232,13 +232,6 @@ Result<Operator> scan_operator(Scanner& scan) {
   return op;
 }
 
-Result<Operator> read_operator(llvm::StringRef text) {
-  Scanner scan(text);
-  TG_TRY(Operator op, scan_operator(scan));
-  if (!scan.at_end()) return scan.expected("the end");
-  return op;
-}
-
 Extents Nest::loops() const {
   Extents all = space;
   all.insert(all.end(), reduction.begin(), reduction.end());

@@ -55,9 +55,7 @@ Result<void> check(const Operator& op);
 
 /// Formats "C2D [1, 64, 28, 28 | 64, 3, 3] stride 2, 2". Defaults are omitted.
 std::string text(const Operator& op);
-/// Errors: `bad_data_file`.
-Result<Operator> read_operator(llvm::StringRef text);
-/// The same for text that may be followed by more.
+/// Reads an operator as text() formats it; more text may follow. Errors: `bad_data_file`.
 Result<Operator> scan_operator(Scanner& scan);
 
 /// Returns the number of points of all loops as a real number, for ratios.

@@ -172,11 +172,6 @@ Result<std::shared_ptr<const WeightFile>> open_weight_file(const Graph& graph,
   return file;
 }
 
-Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path) {
-  TG_TRY(std::shared_ptr<const WeightFile> file, open_weight_file(graph, path));
-  return weights_from(std::move(file));
-}
-
 void take_weights(PrepareOptions& options, std::shared_ptr<const WeightFile> file) {
   options.weights = weights_from(file);
   options.weight_file = std::move(file);

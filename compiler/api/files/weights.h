@@ -44,7 +44,6 @@ WeightSource weights_from(std::shared_ptr<const WeightFile> file);
 WeightSource weights_or_random(std::shared_ptr<const WeightFile> file, uint64_t seed);
 
 /// Opens a file and compares it with the model's weights. Errors: those of both.
-Result<WeightSource> open_weights(const Graph& graph, llvm::StringRef path);
 Result<std::shared_ptr<const WeightFile>> open_weight_file(const Graph& graph,
                                                            llvm::StringRef path);
 

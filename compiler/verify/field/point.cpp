@@ -106,12 +106,4 @@ FieldPoint draw_point(const Digest& digest, uint64_t number, uint64_t attempt) {
   return point;
 }
 
-FieldPoint point_from_primes(llvm::ArrayRef<uint64_t> primes, uint64_t key) {
-  FieldPoint point;
-  for (int lane = 0; lane < kFieldLanes; ++lane)
-    set_prime(point, lane, primes[static_cast<size_t>(lane) % primes.size()]);
-  point.key[0] = scramble(key), point.key[1] = scramble(~key);
-  return point;
-}
-
 } // namespace tg

@@ -58,8 +58,6 @@ Digest digest_of(llvm::ArrayRef<llvm::StringRef> parts);
 
 /// Draws the point of this number; each attempt gives another one.
 FieldPoint draw_point(const Digest& digest, uint64_t number, uint64_t attempt = 0);
-/// Makes a point with these primes, each odd and between 3 and 2^51.
-FieldPoint point_from_primes(llvm::ArrayRef<uint64_t> primes, uint64_t key);
 
 /// Returns true for primes. Deterministic, for n below 2^61 (Jaeschke 1993; Jiang and Deng 2014).
 bool is_prime(uint64_t n);

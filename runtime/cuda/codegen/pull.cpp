@@ -8,10 +8,6 @@
 
 namespace tg::cuda {
 
-StridesOf plain_strides(const Plan& plan) {
-  return [&plan](PlanValueId id) { return contiguous_strides(plan.values[id].type.shape); };
-}
-
 Puller::Puller(const Plan& plan, const Group& group, const StridesOf& strides, Kernel& kernel)
     : plan_(plan), group_(group), strides_(strides), kernel_(kernel), indices_(kernel.indices),
       exprs_(kernel.exprs), members_(group.steps.begin(), group.steps.end()),

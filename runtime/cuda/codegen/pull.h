@@ -29,8 +29,6 @@ struct Group {
 
 /// Returns the physical strides of a value, in elements.
 using StridesOf = std::function<Shape(PlanValueId)>;
-/// Returns row-major strides.
-StridesOf plain_strides(const Plan& plan);
 
 /// Returns true if a kernel can be generated for this operator.
 bool can_generate(OpKind op);

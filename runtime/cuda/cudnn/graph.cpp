@@ -188,7 +188,7 @@ Result<DnnBuilt> build(const DnnApi& api, void* handle, const DnnGraph& graph) {
   llvm::SmallVector<void*, 8> ops;
   for (const DnnDescriptor& op : built.ops) ops.push_back(op.raw());
   built.graph.set(DnnAttr::GraphOps, llvm::ArrayRef<void*>(ops));
-  if (handle) built.graph.set(DnnAttr::GraphHandle, llvm::ArrayRef<void*>(handle));
+  built.graph.set(DnnAttr::GraphHandle, llvm::ArrayRef<void*>(handle));
   TG_CHECK(built.graph.finish());
   return built;
 }

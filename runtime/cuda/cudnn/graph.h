@@ -62,7 +62,7 @@ struct DnnBuilt {
   std::vector<DnnDescriptor> tensors, hows, ops;
   DnnDescriptor graph;
 };
-/// `handle` may be null if the plan is made for a described device (plan.h). Errors: `device`.
+/// Errors: `device`.
 Result<DnnBuilt> build(const DnnApi& api, void* handle, const DnnGraph& graph);
 
 int dnn_data_type(DType dtype);

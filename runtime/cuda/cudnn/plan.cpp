@@ -60,17 +60,6 @@ Result<std::unique_ptr<Cudnn>> Cudnn::open() {
   return dnn;
 }
 
-Result<std::unique_ptr<Cudnn>> Cudnn::open_for(llvm::StringRef device) {
-  std::unique_ptr<Cudnn> dnn(new Cudnn());
-  TG_TRY(dnn->file_, SharedLibrary::open(Library::Cudnn));
-  TG_TRY(dnn->api_, dnn_api(*dnn->file_));
-  dnn->device_ = DnnDescriptor(dnn->api_, DnnKind::DeviceProperties);
-  dnn->device_.set_text(DnnAttr::DeviceText, device);
-  if (auto made = dnn->device_.finish(); !made)
-    return error(Code::no_backend, "no plans without a device: {0}", made.error().message);
-  return dnn;
-}
-
 std::string cudnn_version() {
   auto file = SharedLibrary::open(Library::Cudnn);
   if (!file) return "";
@@ -95,7 +84,6 @@ Result<std::vector<DnnDescriptor>> Cudnn::propose(const DnnBuilt& built, int mod
   DnnDescriptor heuristics(api_, DnnKind::Heuristics);
   heuristics.set(DnnAttr::HeuristicsGraph, built.graph);
   heuristics.set_enum(DnnAttr::HeuristicsMode, mode);
-  if (device_.raw()) heuristics.set(DnnAttr::HeuristicsDevice, device_);
   TG_CHECK(heuristics.finish());
   int64_t count = 0;
   std::vector<DnnDescriptor> none;
@@ -148,8 +136,7 @@ Result<std::unique_ptr<DnnPlan>> Cudnn::make(DnnDescriptor config, const DnnGrap
   plan->built_ = std::move(built);
   plan->plan_ = DnnDescriptor(api_, DnnKind::Plan);
   plan->plan_.set(DnnAttr::PlanEngineConfig, plan->config_);
-  if (device_.raw()) plan->plan_.set(DnnAttr::PlanDevice, device_);
-  if (handle_) plan->plan_.set(DnnAttr::PlanHandle, llvm::ArrayRef<void*>(handle_));
+  plan->plan_.set(DnnAttr::PlanHandle, llvm::ArrayRef<void*>(handle_));
   TG_CHECK(plan->plan_.finish());
   int64_t count = 0;
   plan->plan_.get(DnnAttr::PlanWorkspace, llvm::MutableArrayRef<int64_t>(plan->workspace_bytes_),
@@ -223,8 +210,7 @@ Result<std::unique_ptr<DnnPlan>> Cudnn::restore(const DnnGraph& graph, llvm::Str
   plan->tensors_ = graph.tensors;
   plan->engine_ = "plan kept";
   plan->plan_ = DnnDescriptor(api_, DnnKind::Plan);
-  if (device_.raw()) plan->plan_.set(DnnAttr::PlanDevice, device_);
-  if (handle_) plan->plan_.set(DnnAttr::PlanHandle, llvm::ArrayRef<void*>(handle_));
+  plan->plan_.set(DnnAttr::PlanHandle, llvm::ArrayRef<void*>(handle_));
   plan->plan_.set_text(DnnAttr::PlanText, text);
   TG_CHECK(plan->plan_.finish());
   int64_t count = 0;

@@ -48,9 +48,6 @@ class Cudnn {
 public:
   /// Loads the library for the device of the current context. Errors: `no_backend`.
   static Result<std::unique_ptr<Cudnn>> open();
-  /// Loads the library without a device: for plans of a described device ("{\"deviceVer\":
-  /// 900, ...}"), which cannot be run. From cuDNN 9.8. Errors: `no_backend`.
-  static Result<std::unique_ptr<Cudnn>> open_for(llvm::StringRef device);
   /// Uses the given functions.
   static Result<std::unique_ptr<Cudnn>> over(const DnnApi& api);
   ~Cudnn();
@@ -81,7 +78,6 @@ private:
   std::unique_ptr<SharedLibrary> file_;
   DnnApi api_;
   void* handle_ = nullptr;
-  DnnDescriptor device_; // instead of a handle
 };
 
 /// Returns "cuDNN 9.13" for the library that open() would load, without a handle;

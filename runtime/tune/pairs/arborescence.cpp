@@ -125,12 +125,4 @@ std::vector<size_t> breadth_first(const ArcGraph& graph, const Tree& tree) {
   return order;
 }
 
-bool is_tree_to(const ArcGraph& graph, const Tree& tree, llvm::ArrayRef<size_t> terminals) {
-  std::vector<size_t> reached = breadth_first(graph, tree);
-  // The number of arcs equals the number of reached nodes, and all arcs are used,
-  // so no node has two.
-  if (reached.size() != tree.size()) return false;
-  return llvm::all_of(terminals, [&](size_t node) { return llvm::is_contained(reached, node); });
-}
-
 } // namespace tg::tune

@@ -29,8 +29,6 @@ struct ArcGraph {
 using Tree = std::vector<size_t>;
 
 double weight_of(const ArcGraph& graph, const Tree& tree);
-/// Returns true if the arcs are a tree from the root that reaches the terminals.
-bool is_tree_to(const ArcGraph& graph, const Tree& tree, llvm::ArrayRef<size_t> terminals);
 
 /// Returns the cheapest tree that reaches every node; nullopt if some node is unreachable.
 /// O(nodes * arcs).

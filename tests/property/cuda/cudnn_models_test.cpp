@@ -7,6 +7,7 @@
 #include "runtime/cuda/cudnn/plan.h"
 #include "runtime/cuda/cudnn/problem.h"
 #include "tests/unit/cuda/described_gpu.h"
+#include "tests/unit/cuda/plain_strides.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>
@@ -21,7 +22,7 @@ namespace {
 
 TEST(CudnnModels, HasEnginesForTheConvolutionsOfTheExamples) {
   [[maybe_unused]] LeaksOfOthers leaks;
-  auto dnn = cuda::Cudnn::open_for(kH200);
+  auto dnn = DescribedDevice::open(kH200);
   if (!dnn) GTEST_SKIP() << dnn.error().message; // not installed, or too old to plan without a GPU
   std::set<std::string> asked;
   std::string refused;

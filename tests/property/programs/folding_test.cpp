@@ -5,6 +5,7 @@
 #include "compiler/api/files/unfold.h"
 #include "compiler/ir/to_text.h"
 #include "tests/property/programs/random_operator.h"
+#include "tests/unit/api/open_weights.h"
 
 #include <gtest/gtest.h>
 

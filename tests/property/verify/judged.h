@@ -4,6 +4,7 @@
 #include "compiler/rules/from_ast.h"
 #include "compiler/verify/verify_rule.h"
 #include "lang/syntax/parse.h"
+#include "tests/unit/verify/status_name.h"
 
 #include <algorithm>
 

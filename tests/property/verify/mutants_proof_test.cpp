@@ -6,6 +6,7 @@
 #include "compiler/verify/verify_rule.h"
 #include "tests/property/rules/library.h"
 #include "tests/property/rules/mutants.h"
+#include "tests/unit/verify/status_name.h"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include "compiler/verify/proof/proof.h"
 #include "compiler/verify/verify_rule.h"
 #include "tests/property/verify/operator_rules.h"
+#include "tests/unit/verify/status_name.h"
 
 #include <gtest/gtest.h>
 

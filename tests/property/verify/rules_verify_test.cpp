@@ -2,6 +2,7 @@
 #include "compiler/rules/text.h"
 #include "compiler/verify/verify_rule.h"
 #include "tests/property/rules/library.h"
+#include "tests/unit/verify/status_name.h"
 
 #include <gtest/gtest.h>
 

@@ -10,6 +10,7 @@
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
 #include "runtime/random.h"
+#include "tests/unit/api/open_weights.h"
 
 #include <gtest/gtest.h>
 

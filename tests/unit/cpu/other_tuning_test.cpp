@@ -13,6 +13,7 @@
 
 #include "tests/unit/cpu/compare.h"
 #include "tests/unit/cpu/tuning_device.h"
+#include "tests/unit/tune/read_operator.h"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@
 // if NVRTC is installed.
 #include "runtime/cuda/device/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
+#include "tests/unit/cuda/plain_strides.h"
 #include "tests/unit/runtime/plan_writer.h"
 
 #include <llvm/ADT/STLExtras.h>

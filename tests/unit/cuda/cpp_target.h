@@ -10,6 +10,7 @@
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 #include "runtime/ref/kernels.h"
+#include "tests/unit/cuda/plain_strides.h"
 
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>

@@ -7,6 +7,7 @@
 #include "runtime/cuda/cudnn/plan.h"
 #include "tests/unit/cuda/content_driver.h"
 #include "tests/unit/cuda/described_gpu.h"
+#include "tests/unit/cuda/plain_strides.h"
 #include "tests/unit/runtime/plan_writer.h"
 
 #include <llvm/Support/FileSystem.h>
@@ -23,7 +24,7 @@ struct CudnnDevice : testing::Test {
   LeaksOfOthers leaks;
   std::unique_ptr<cuda::Cudnn> dnn;
   void SetUp() override {
-    auto opened = cuda::Cudnn::open_for(kH200);
+    auto opened = DescribedDevice::open(kH200);
     // Not installed, or too old to plan without a GPU.
     if (!opened) GTEST_SKIP() << opened.error().message;
     dnn = std::move(*opened);
@@ -165,7 +166,7 @@ TEST_F(CudnnDevice, DISABLED_PlansAttentionUnderADriver) {
 /// This driver has every function of the real one, and each returns success,
 /// so that the library does everything except the run.
 TEST(CudnnPlans, Attention) {
-  if (!cuda::Cudnn::open_for(kH200)) GTEST_SKIP() << "no cuDNN, or one too old";
+  if (!DescribedDevice::open(kH200)) GTEST_SKIP() << "no cuDNN, or one too old";
   llvm::SmallString<128> folder;
   ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-driver", folder));
   std::ofstream((folder + "/driver.cpp").str()) << kContentDriver;

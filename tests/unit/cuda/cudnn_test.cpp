@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/cudnn/problem.h"
 #include "tests/unit/cuda/cpp_target.h"
+#include "tests/unit/cuda/plain_strides.h"
 #include "tests/unit/runtime/plan_writer.h"
 
 #include <llvm/Support/FormatVariadic.h>

@@ -2,6 +2,7 @@
 // and through shared memory, sums over threads that are not adjacent, and tiles.
 // An emulator executes the threads on the processor, against `ref`.
 #include "tests/unit/cuda/block_emulator.h"
+#include "tests/unit/cuda/plain_strides.h"
 #include "tests/unit/runtime/plan_writer.h"
 
 #include <cmath>

@@ -6,6 +6,7 @@
 #include "runtime/cuda/cublas/matmul.h"
 #include "runtime/cuda/cudnn/graph.h"
 #include "runtime/cuda/device/driver_api.h"
+#include "tests/unit/cuda/described_gpu.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
@@ -138,9 +139,6 @@ TEST(CudaHeaders, DescriptorsOfCudnn) {
     {K::Graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR},
     {K::VariantPack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR},
     {K::Tensor, CUDNN_BACKEND_TENSOR_DESCRIPTOR},
-#if CUDNN_VERSION >= 90800
-    {K::DeviceProperties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR},
-#endif
 #if CUDNN_VERSION >= 91300
     {K::OpAttention, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR},
 #endif
@@ -185,9 +183,10 @@ TEST(CudaHeaders, AttributesOfCudnnsPlans) {
         {A::EngineNumericalNotes, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE},
         {A::EngineBehaviourNotes, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE}});
 #if CUDNN_VERSION >= 90800
-  hold({{A::HeuristicsDevice, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP},
-        {A::PlanDevice, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP},
-        {A::DeviceText, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION}});
+  EXPECT_EQ(DescribedDevice::kProperties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  EXPECT_EQ(DescribedDevice::kHeuristicsDevice, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+  EXPECT_EQ(DescribedDevice::kPlanDevice, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  EXPECT_EQ(DescribedDevice::kText, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
 #endif
 }
 

@@ -3,6 +3,7 @@
 // on the processor against `ref`, and compiled for GPUs if NVRTC is installed.
 #include "runtime/cuda/device/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
+#include "tests/unit/cuda/plain_strides.h"
 #include "tests/unit/runtime/plan_writer.h"
 
 namespace tg::test {

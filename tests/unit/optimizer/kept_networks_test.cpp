@@ -8,6 +8,7 @@
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
+#include "tests/unit/api/open_weights.h"
 
 #include <gtest/gtest.h>
 

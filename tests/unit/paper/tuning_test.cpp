@@ -3,6 +3,7 @@
 #include "bench/paper/tuning/published.h"
 #include "runtime/tune/reuse.h"
 
+#include "tests/unit/tune/read_operator.h"
 #include "tests/unit/tune/synthetic_plan.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -4,6 +4,7 @@
 #include "runtime/tune/reuse.h"
 
 #include "tests/unit/random_draws.h"
+#include "tests/unit/tune/read_operator.h"
 
 #include <gtest/gtest.h>
 

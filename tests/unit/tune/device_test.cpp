@@ -5,6 +5,7 @@
 #include "runtime/tune/reuse.h"
 #include "runtime/tune/search/full_search.h"
 
+#include "tests/unit/tune/read_operator.h"
 #include "tests/unit/tune/synthetic_device.h"
 #include "tests/unit/tune/workloads.h"
 

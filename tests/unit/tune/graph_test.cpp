@@ -3,7 +3,10 @@
 #include "runtime/tune/pairs/selection.h"
 
 #include "tests/unit/random_draws.h"
+#include "tests/unit/tune/read_operator.h"
 #include "tests/unit/tune/workloads.h"
+
+#include <llvm/ADT/STLExtras.h>
 
 #include <gtest/gtest.h>
 
@@ -13,6 +16,15 @@
 
 namespace tg::tune {
 namespace {
+
+/// Returns true if the arcs are a tree from the root that reaches the terminals.
+bool is_tree_to(const ArcGraph& graph, const Tree& tree, llvm::ArrayRef<size_t> terminals) {
+  std::vector<size_t> reached = breadth_first(graph, tree);
+  // The number of arcs equals the number of reached nodes, and all arcs are used,
+  // so no node has two.
+  if (reached.size() != tree.size()) return false;
+  return llvm::all_of(terminals, [&](size_t node) { return llvm::is_contained(reached, node); });
+}
 
 /// A random graph. The root has an arc to every node, so that every node is reachable.
 ArcGraph random_graph(RandomDraws& random, size_t nodes, int64_t percent) {

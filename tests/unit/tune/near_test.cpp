@@ -5,6 +5,7 @@
 #include "runtime/tune/plan_session.h"
 #include "runtime/tune/ranges.h"
 
+#include "tests/unit/tune/read_operator.h"
 #include "tests/unit/tune/synthetic_plan.h"
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 
 #include "runtime/tune/reuse.h"
 
+#include "tests/unit/tune/read_operator.h"
 #include "tests/unit/tune/synthetic_plan.h"
 
 #include <llvm/ADT/STLExtras.h>

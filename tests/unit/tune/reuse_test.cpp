@@ -1,6 +1,7 @@
 // Tests the worked example of the paper, number by number; ranges and their divisors.
 #include "runtime/tune/factors.h"
 #include "runtime/tune/reuse.h"
+#include "tests/unit/tune/read_operator.h"
 
 #include <gtest/gtest.h>
 

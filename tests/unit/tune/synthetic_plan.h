@@ -4,6 +4,7 @@
 
 #include "runtime/tune/plan_session.h"
 
+#include "tests/unit/tune/read_operator.h"
 #include "tests/unit/tune/synthetic_device.h"
 
 #include <map>

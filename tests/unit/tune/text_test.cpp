@@ -3,6 +3,7 @@
 #include "runtime/tune/search/space.h"
 
 #include "tests/unit/random_draws.h"
+#include "tests/unit/tune/read_operator.h"
 #include "tests/unit/tune/workloads.h"
 
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include "compiler/verify/proof/symbolic/sums.h"
 #include "compiler/verify/verify_rule.h"
 #include "tests/unit/verify/rule_from_text.h"
+#include "tests/unit/verify/status_name.h"
 
 #include <gtest/gtest.h>
 

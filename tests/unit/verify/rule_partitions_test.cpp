@@ -2,6 +2,7 @@
 // the default instances refute each of them with any seed.
 #include "compiler/verify/verify_rule.h"
 #include "tests/unit/rules/rule_fixture.h"
+#include "tests/unit/verify/status_name.h"
 
 #include <gtest/gtest.h>
 
