@@ -40,7 +40,7 @@ std::vector<const Graph*> graphs_of(llvm::ArrayRef<Candidate> candidates) {
 /// They are ranked by group prices if available, because operators' prices do not include the
 /// fusions of the device when it loads a graph.
 void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
-               OptimizeReport& report) {
+               std::vector<std::string>& notes) {
   if (chosen.size() <= most) return;
   std::vector<GroupPrice> prices;
   if (groups) prices = groups->price(graphs_of(chosen));
@@ -56,7 +56,7 @@ void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
   kept.reserve(most);
   for (size_t i : order) kept.push_back(std::move(chosen[i]));
   if (!prices.empty())
-    report.notes.push_back(
+    notes.push_back(
         llvm::formatv("whole runs are limited to the {1} cheapest of {0} candidates, by "
                       "prices of groups of operators",
                       chosen.size(), most));
@@ -64,13 +64,12 @@ void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
 }
 
 /// Completes the others. Some may become equal.
-void complete_others(std::vector<Candidate>& chosen, const FinalistOptions& options,
-                     double source_us) {
+void complete_others(std::vector<Candidate>& chosen, const FinalistOptions& options) {
   if (!options.complete || chosen.size() < 2) return;
   std::vector<Candidate> others(std::make_move_iterator(chosen.begin() + 1),
                                 std::make_move_iterator(chosen.end()));
   for (Candidate& other : others) options.complete(other);
-  chosen = distinct(std::move(chosen.front()), std::move(others), source_us);
+  chosen = distinct(std::move(chosen.front()), std::move(others), options.source_us);
 }
 
 std::string choice_reason(const Candidate& winner, const Candidate& cheapest) {
@@ -95,12 +94,12 @@ std::vector<size_t> by_time(llvm::ArrayRef<ScreeningResult> screened) {
 /// another is faster beyond the noise. The first may be the source, which is checked later.
 std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen,
                               llvm::ArrayRef<ScreeningResult> screened, FinalistRunner& runner,
-                              OptimizeReport& report) {
+                              std::vector<std::string>& notes) {
   std::vector<size_t> order = by_time(screened);
   if (order.empty()) return std::nullopt;
   if (order[0] == 0 || difference(source, chosen[0].graph).empty()) return order[0];
   if (const std::string& fault = screened[0].fault; !fault.empty()) {
-    report.notes.push_back(
+    notes.push_back(
         llvm::formatv("the cheapest of {0} finalists {1}; the fastest of the others is used",
                       chosen.size(), fault));
     return order[0];
@@ -115,10 +114,9 @@ std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> cho
     ratio *= runs->times.ratio;
   }
   if (winner > 0)
-    report.notes.push_back(llvm::formatv("of {0} finalists timed in whole runs, {1} is faster, by "
-                                         "{2:f2}x",
-                                         chosen.size(), choice_reason(chosen[winner], chosen[0]),
-                                         ratio));
+    notes.push_back(llvm::formatv("of {0} finalists timed in whole runs, {1} is faster, by "
+                                  "{2:f2}x",
+                                  chosen.size(), choice_reason(chosen[winner], chosen[0]), ratio));
   return winner;
 }
 
@@ -126,25 +124,19 @@ std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> cho
 
 Finalist choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
                          FinalistRunner& runner, const FinalistOptions& options,
-                         OptimizeReport& report) {
-  std::vector<Candidate> chosen =
-      distinct(std::move(best), std::move(others), report.cost_before_us);
-  keep_best(chosen, std::max<size_t>(options.most, 1), options.groups, report);
-  complete_others(chosen, options, report.cost_before_us);
+                         RunsSection& report, std::vector<std::string>& notes) {
+  std::vector<Candidate> chosen = distinct(std::move(best), std::move(others), options.source_us);
+  keep_best(chosen, std::max<size_t>(options.most, 1), options.groups, notes);
+  complete_others(chosen, options);
   report.finalists = chosen.size();
   if (chosen.size() < 2) return {std::move(chosen[0])};
   Stopwatch watch;
   Result<std::vector<ScreeningResult>> screened = runner.screen(source, graphs_of(chosen));
   if (!screened || screened->empty()) return {std::move(chosen[0])};
-  std::optional<size_t> winner = fastest(source, chosen, *screened, runner, report);
+  std::optional<size_t> winner = fastest(source, chosen, *screened, runner, notes);
   report.finalists_s += watch.seconds();
   if (!winner) return {std::move(chosen[0]), std::move(screened->front().fault)};
-  if (*winner > 0) {
-    report.cost_after_us = chosen[*winner].cost_us;
-    report.forget_bounds(); // these belong to the cheapest
-    report.rules_applied = chosen[*winner].rules;
-  }
-  return {std::move(chosen[*winner])};
+  return {std::move(chosen[*winner]), {}, *winner == 0};
 }
 
 } // namespace tg

@@ -13,10 +13,12 @@ namespace tg {
 struct Finalist {
   Candidate candidate;
   std::string fault = {};
+  bool is_cheapest = true; // no other ran faster
 };
 
 struct FinalistOptions {
   size_t most = 8;               // number to measure
+  double source_us = 0;          // cost of the source; candidates that cost more are dropped
   GroupPricer* groups = nullptr; // group prices, if available
   /// Applies the completion of the best candidate to another one; may be empty.
   std::function<void(Candidate&)> complete = {};
@@ -27,9 +29,9 @@ struct FinalistOptions {
 /// cheapest others (by groups if known). Of several, only one that runs and has the source's
 /// outputs is chosen; if there is none, the cheapest gets the fault. If the source does not run,
 /// the price decides. A single candidate is not run here, because it is compared with the source
-/// later.
+/// later. Explains the choice in `notes`.
 Finalist choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
                          FinalistRunner& runner, const FinalistOptions& options,
-                         OptimizeReport& report);
+                         RunsSection& report, std::vector<std::string>& notes);
 
 } // namespace tg

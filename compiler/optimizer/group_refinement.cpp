@@ -37,7 +37,7 @@ Share share_of(const OptimizeOptions& options, double part) {
 /// Returns nullopt if no budget is left, or nothing better was found.
 std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, const Graph& start,
                                    const PricingContext& pricing, const OptimizeOptions& options,
-                                   const Share& share, OptimizeReport& report) {
+                                   const Share& share, FindingReport& report) {
   Clock::time_point begin = Clock::now();
   GroupReport& groups = *report.groups;
   if (groups.priced + 2 > share.priced || groups.seconds >= share.seconds) return std::nullopt;
@@ -78,7 +78,7 @@ EGraph neighbourhood(const Graph& graph, llvm::ArrayRef<Rule> rules, const Optim
 /// Refines within one neighbourhood. Returns false if it has nothing better.
 bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
                  const OptimizeOptions& options, const Share& share, Candidate& candidate,
-                 OptimizeReport& report) {
+                 FindingReport& report) {
   Clock::time_point begin = Clock::now();
   GroupReport& groups = *report.groups;
   double left = share.seconds - groups.seconds;
@@ -104,7 +104,7 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingC
 /// Refines in consecutive neighbourhoods. Returns the final group price.
 double refine_on(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
                  const OptimizeOptions& options, const Share& share, Candidate& candidate,
-                 OptimizeReport& report) {
+                 FindingReport& report) {
   for (int round = 0; round < kRounds; ++round)
     if (!refine_once(source, rules, pricing, options, share, candidate, report)) break;
   return pricing.groups->price({&candidate.graph}).front().microseconds;
@@ -112,7 +112,7 @@ double refine_on(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingC
 
 /// Exchanges the candidate with the cheapest other by groups. Returns true if it did.
 bool start_from_cheapest(const PricingContext& pricing, Candidate& candidate,
-                         OptimizeReport& report) {
+                         FindingReport& report) {
   std::vector<Candidate>& others = *pricing.others;
   std::vector<const Graph*> graphs = {&candidate.graph};
   for (const Candidate& other : others) graphs.push_back(&other.graph);
@@ -139,7 +139,7 @@ bool note_groups(const Graph& source, GroupPricer& groups, ExtractionSection& re
 
 void refine_extracted(const EGraph& egraph, const Graph& source, const PricingContext& pricing,
                       const OptimizeOptions& options, ExtractedGraph& extracted,
-                      OptimizeReport& report) {
+                      FindingReport& report) {
   report.groups->found = pricing.groups->price({&extracted.graph}).front();
   auto refined =
       refine(egraph, source, extracted.graph, pricing, options, share_of(options, 0.5), report);
@@ -154,7 +154,7 @@ void refine_extracted(const EGraph& egraph, const Graph& source, const PricingCo
 
 void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
                       const PricingContext& pricing, const OptimizeOptions& options,
-                      Candidate& candidate, OptimizeReport& report) {
+                      Candidate& candidate, FindingReport& report) {
   if (!report.groups->found)
     report.groups->found = pricing.groups->price({&candidate.graph}).front();
   candidate.rules = report.rules_applied;
@@ -172,9 +172,7 @@ void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
   }
   if (!other && difference(unrefined.graph, candidate.graph).empty()) return;
   if (pricing.others) pricing.others->push_back(std::move(unrefined));
-  report.rules_applied = candidate.rules;
-  report.cost_after_us = candidate.cost_us;
-  report.forget_bounds(); // these belong to the choice by operators' prices
+  report.replace_result(candidate.cost_us, candidate.rules);
 }
 
 } // namespace tg

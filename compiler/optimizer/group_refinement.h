@@ -15,13 +15,13 @@ bool note_groups(const Graph& source, GroupPricer& groups, ExtractionSection& re
 /// Refines within the e-graph. The best graph replaces `extracted`, which must not use kernels.
 void refine_extracted(const EGraph& egraph, const Graph& source, const PricingContext& pricing,
                       const OptimizeOptions& options, ExtractedGraph& extracted,
-                      OptimizeReport& report);
+                      FindingReport& report);
 
 /// Refines the cheapest of the candidate and the others by groups, which are exchanged if
 /// necessary, and also the source, because operators' prices may have led away from cheap graphs.
 /// The better result becomes the candidate; an unrefined candidate joins the others.
 void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
                       const PricingContext& pricing, const OptimizeOptions& options,
-                      Candidate& candidate, OptimizeReport& report);
+                      Candidate& candidate, FindingReport& report);
 
 } // namespace tg

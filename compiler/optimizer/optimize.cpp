@@ -211,9 +211,12 @@ public:
       refine_candidate(source_, rules_, pricing_, options_, chosen.candidate, report_);
     auto complete = [&](Candidate& one) { add_kernels(one, rules_, prices_, options_); };
     if (pricing_.others && pricing_.runner)
-      chosen = choose_finalist(source_, std::move(chosen.candidate), std::move(others_),
-                               *pricing_.runner,
-                               {options_.finalists, pricing_.costs.groups(), complete}, report_);
+      chosen = choose_finalist(
+          source_, std::move(chosen.candidate), std::move(others_), *pricing_.runner,
+          {options_.finalists, report_.cost_before_us, pricing_.costs.groups(), complete}, report_,
+          report_.notes);
+    if (!chosen.is_cheapest)
+      report_.replace_result(chosen.candidate.cost_us, chosen.candidate.rules);
     note_result(options_, report_);
     return chosen;
   }

@@ -1,5 +1,5 @@
 // The report of an optimisation, in the sections of report.def. Each phase gets the section that it
-// fills. Strategies, which explore and extract, and the steps of optimize() get the whole report.
+// fills; strategies, which explore and extract, get a FindingReport.
 #pragma once
 
 #include "compiler/extract/groups/group_refine.h"
@@ -90,20 +90,25 @@ struct VerificationSection {
 #undef TG_FIELD_Filled_
 #undef TG_FIELD_Derived_
 
-struct OptimizeReport : ResultSection,
-                        SearchSection,
-                        ExtractionSection,
-                        RunsSection,
-                        VerificationSection {
+/// The sections that are filled until a graph is found: by strategies and the refinement by groups.
+struct FindingReport : ResultSection, SearchSection, ExtractionSection {
   /// Returns true if the bound holds for all graphs that the rules can derive: no limit and no
   /// interruption ended the search or the extraction.
   bool bounds_all() const { return lower_bound_us && holds_all && cut_extractions == 0; }
-  /// Must be called if the result is replaced by a graph other than the bounded one.
+  /// Makes a graph other than the bounded one the result.
+  void replace_result(double cost_us, RuleCounts rules) {
+    cost_after_us = cost_us;
+    rules_applied = std::move(rules);
+    forget_bounds();
+  }
+  /// Must be called if prices change, or the result is not the bounded graph.
   void forget_bounds() {
     lower_bound_us.reset();
     bounds.clear();
     optimal = holds_all = false;
   }
 };
+
+struct OptimizeReport : FindingReport, RunsSection, VerificationSection {};
 
 } // namespace tg

@@ -145,9 +145,7 @@ private:
   }
 
   Candidate adopt_recalled() {
-    report_.cost_after_us = recalled_->cost_us;
-    report_.rules_applied = recalled_->rules;
-    report_.forget_bounds();
+    report_.replace_result(recalled_->cost_us, recalled_->rules);
     report_.recalled = true;
     if (!difference(recalled_->graph, source_).empty()) report_.recalled_times = recalled_times_;
     report_.notes.push_back(
@@ -235,9 +233,7 @@ private:
       if (difference(one.graph, last.graph).empty()) continue;
       if (costs_more(last.cost_us, one.cost_us)) {
         std::swap(one, last);
-        report_.cost_after_us = last.cost_us;
-        report_.rules_applied = last.rules;
-        report_.forget_bounds();
+        report_.replace_result(last.cost_us, last.rules);
       }
       if (pricing_.others) pricing_.others->push_back(std::move(one));
     }

@@ -21,7 +21,7 @@ struct FollowOptions {
 class PolicySearch {
 public:
   PolicySearch(PolicyModels& policy, const FollowOptions& follow, const StrategyTask& task,
-               OptimizeReport& report)
+               FindingReport& report)
       : policy_(policy), follow_(follow), task_(task), report_(report),
         limits_(task.options.explore), environment_(
                                            task.source, task.rules,
@@ -108,7 +108,7 @@ private:
   PolicyModels& policy_;
   const FollowOptions& follow_;
   const StrategyTask& task_;
-  OptimizeReport& report_;
+  FindingReport& report_;
   const SearchLimits& limits_;
   RewriteEnvironment environment_;
   ProgressReporter reporter_;
@@ -119,7 +119,7 @@ class ByPolicy final : public SearchStrategy {
 public:
   ByPolicy(std::shared_ptr<PolicyModels> policy, FollowOptions follow)
       : policy_(std::move(policy)), follow_(follow) {}
-  Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const override {
+  Result<Candidate> find(const StrategyTask& task, FindingReport& report) const override {
     return PolicySearch(*policy_, follow_, task, report).run();
   }
 

@@ -105,9 +105,9 @@ public:
 
 private:
   Limits limits(bool /*guessed*/) const override { return {60, 2'000}; }
-  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override;
+  void grow(EGraph& egraph, const StrategyTask& task, FindingReport& report) const override;
   std::optional<Candidate> own_extraction(const EGraph& egraph, const StrategyTask& task,
-                                          OptimizeReport& report) const override;
+                                          FindingReport& report) const override;
 
   Reward reward_;
   bool final_ilp_; // else the final extraction uses the greedy form of the rewards
@@ -115,7 +115,7 @@ private:
 };
 
 void PublishedTreeSearch::grow(EGraph& egraph, const StrategyTask& task,
-                               OptimizeReport& report) const {
+                               FindingReport& report) const {
   const Graph& source = task.source;
   llvm::ArrayRef<Rule> rules = task.rules;
   const OptimizeOptions& options = task.options;
@@ -152,7 +152,7 @@ void PublishedTreeSearch::grow(EGraph& egraph, const StrategyTask& task,
 
 std::optional<Candidate> PublishedTreeSearch::own_extraction(const EGraph& egraph,
                                                              const StrategyTask& task,
-                                                             OptimizeReport& report) const {
+                                                             FindingReport& report) const {
   const auto& [source, rules, pricing, options] = task;
   if (final_ilp_) return std::nullopt;
   PriceCache& prices = pricing.prices;

@@ -10,13 +10,13 @@ namespace {
 
 class GreedyGrowth final : public OneEGraph {
   bool takes_kernels() const override { return true; }
-  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override;
+  void grow(EGraph& egraph, const StrategyTask& task, FindingReport& report) const override;
 };
 
 /// Grows an e-graph greedily from its current state.
 class Growth {
 public:
-  Growth(EGraph& egraph, const StrategyTask& task, OptimizeReport& report)
+  Growth(EGraph& egraph, const StrategyTask& task, FindingReport& report)
       : egraph_(egraph), task_(task), limits_(task.options.explore),
         explorer_(egraph, task.rules,
                   {limits_.node_limit, limits_.node_limit, limits_.cycle_filter, limits_.numerics}),
@@ -84,7 +84,7 @@ public: // results
   std::vector<RuleStats> rules; // by RuleId
 };
 
-void GreedyGrowth::grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const {
+void GreedyGrowth::grow(EGraph& egraph, const StrategyTask& task, FindingReport& report) const {
   Growth growth(egraph, task, report);
   growth.run();
   note_activity(growth.rules, task.rules, report);

@@ -17,7 +17,7 @@ LocalOptions local_options(const StrategyTask& task) {
   return local;
 }
 
-void note_local(const LocalReport& found, llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
+void note_local(const LocalReport& found, llvm::ArrayRef<Rule> rules, FindingReport& report) {
   note_activity(found.rules, rules, report);
   report.rules_applied = named_counts(found.rules_applied, rules);
   report.extract = "none";
@@ -37,7 +37,7 @@ using LocalSearch = LocalReport (*)(const Graph&, llvm::ArrayRef<Rule>, PriceCac
 class Local final : public SearchStrategy {
 public:
   explicit Local(LocalSearch search) : search_(search) {}
-  Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const override {
+  Result<Candidate> find(const StrategyTask& task, FindingReport& report) const override {
     LocalReport found = search_(task.source, task.rules, task.pricing.prices, local_options(task));
     note_local(found, task.rules, report);
     auto candidate = [&](Graph graph, double cost_us, const LocalMove* last) {

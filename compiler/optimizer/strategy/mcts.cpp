@@ -24,7 +24,7 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options, size_t finali
   return out;
 }
 
-void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
+void note_portfolio(PortfolioReport& found, FindingReport& report) {
   report.egraph_nodes = found.most_nodes;
   report.egraph_classes = found.most_classes;
   report.extract_s = found.extract_s;
@@ -63,7 +63,7 @@ Candidate other_search(const StrategyTask& task) {
 }
 
 /// Adds kernels that the search missed to the best candidate, as a separate step.
-void complete_best(Candidate& best, const StrategyTask& task, OptimizeReport& report) {
+void complete_best(Candidate& best, const StrategyTask& task, FindingReport& report) {
   const auto& [source, rules, pricing, options] = task;
   SearchTrace::Step step{"kernels of the device", {}, best.cost_us};
   std::vector<RuleCount> added = add_kernels(best, rules, pricing.prices, options);
@@ -78,13 +78,13 @@ void complete_best(Candidate& best, const StrategyTask& task, OptimizeReport& re
 class PortfolioStrategy final : public SearchStrategy {
 public:
   /// Errors: `no_solution` if neither the source nor any finding has a finite cost.
-  Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const override;
+  Result<Candidate> find(const StrategyTask& task, FindingReport& report) const override;
   /// It finds its result within a second, and spends the remaining time on proofs.
   Limits limits(bool guessed) const override { return {guessed ? 1.2 : 10, 50'000}; }
   bool takes_kernels() const override { return true; }
 };
 
-Result<Candidate> PortfolioStrategy::find(const StrategyTask& task, OptimizeReport& report) const {
+Result<Candidate> PortfolioStrategy::find(const StrategyTask& task, FindingReport& report) const {
   const auto& [source, rules, pricing, options] = task;
   PortfolioReport found = search_portfolio(source, rules, pricing.costs,
                                            portfolio_options(options, candidates_to_keep(task)));

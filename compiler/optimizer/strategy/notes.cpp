@@ -15,7 +15,7 @@ void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
           {rules[i].name, rules[i].declared, stats[i].matches, stats[i].applied});
 }
 
-void note_cut_extractions(size_t count, OptimizeReport& report) {
+void note_cut_extractions(size_t count, FindingReport& report) {
   report.cut_extractions = count;
   if (count > 0)
     report.notes.push_back(

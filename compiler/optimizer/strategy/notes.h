@@ -10,7 +10,7 @@ void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
                    SearchSection& report);
 
 /// Records extractions that reached the time limit: a less busy machine may find more.
-void note_cut_extractions(size_t count, OptimizeReport& report);
+void note_cut_extractions(size_t count, FindingReport& report);
 
 /// Derives the result of the last move from the source, move by move; null: no moves.
 Result<Derivation> explain_moves(const Graph& source, const LocalMove* last,
@@ -29,7 +29,7 @@ inline bool has_alternative_costs(const PricingContext& pricing) {
 /// Notifies a listener of the growth of an e-graph and the cost of its best graph.
 class ProgressReporter {
 public:
-  ProgressReporter(const OptimizeOptions& options, const OptimizeReport& report)
+  ProgressReporter(const OptimizeOptions& options, const FindingReport& report)
       : progress_(options.portfolio.progress) {
     now_.time_limit_s = options.explore.time_limit_s;
     now_.source_us = now_.best_us = report.cost_before_us;

@@ -9,7 +9,7 @@
 namespace tg {
 
 void report_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
-                      const OptimizeReport& report) {
+                      const FindingReport& report) {
   if (!options.portfolio.progress) return;
   SearchProgress now{report.explore_s + report.extract_s,
                      options.extract.ilp.time_limit_s,
@@ -24,7 +24,7 @@ void report_extracted(double cost_us, double bound_us, const OptimizeOptions& op
 namespace {
 
 void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules,
-                     OptimizeReport& report) {
+                     FindingReport& report) {
   report.extract_s = extracted.seconds;
   report.cost_after_us = extracted.cost_us;
   if (extracted.lower_bound_us > 0) report.lower_bound_us = extracted.lower_bound_us;
@@ -57,7 +57,7 @@ Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Ru
 }
 
 /// Reports the progress of an extraction to the listener of the search.
-ExtractOptions followed(const OptimizeOptions& options, const OptimizeReport& report) {
+ExtractOptions followed(const OptimizeOptions& options, const FindingReport& report) {
   ExtractOptions out = options.extract;
   auto notify = options.portfolio.progress;
   if (!notify) return out;
@@ -117,7 +117,7 @@ void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
 
 } // namespace
 
-Result<Candidate> OneEGraph::find(const StrategyTask& task, OptimizeReport& report) const {
+Result<Candidate> OneEGraph::find(const StrategyTask& task, FindingReport& report) const {
   const auto& [source, rules, pricing, options] = task;
   EGraph egraph = egraph_of(source);
   if (options.explain) egraph.record_history();

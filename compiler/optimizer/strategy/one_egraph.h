@@ -9,17 +9,17 @@ namespace tg {
 
 class OneEGraph : public SearchStrategy {
 public:
-  Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const final;
+  Result<Candidate> find(const StrategyTask& task, FindingReport& report) const final;
   bool extracts_after_exploring() const final { return true; }
 
 private:
   /// Grows the e-graph as the options specify, and records the statistics.
-  virtual void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const = 0;
+  virtual void grow(EGraph& egraph, const StrategyTask& task, FindingReport& report) const = 0;
   /// Returns the result of the strategy's own extraction;
   /// nullopt: extract as the options specify.
   virtual std::optional<Candidate> own_extraction(const EGraph& /*egraph*/,
                                                   const StrategyTask& /*task*/,
-                                                  OptimizeReport& /*report*/) const {
+                                                  FindingReport& /*report*/) const {
     return std::nullopt;
   }
 };
@@ -35,6 +35,6 @@ template <class Report> void note_egraph(const Report& explored, SearchSection& 
 
 /// Notifies the listener of the result. `bound_us` 0: there is no bound.
 void report_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
-                      const OptimizeReport& report);
+                      const FindingReport& report);
 
 } // namespace tg

@@ -7,10 +7,10 @@ namespace {
 
 class RandomRollouts final : public OneEGraph {
   bool takes_kernels() const override { return true; }
-  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override;
+  void grow(EGraph& egraph, const StrategyTask& task, FindingReport& report) const override;
 };
 
-void RandomRollouts::grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const {
+void RandomRollouts::grow(EGraph& egraph, const StrategyTask& task, FindingReport& report) const {
   const Graph& source = task.source;
   llvm::ArrayRef<Rule> rules = task.rules;
   const OptimizeOptions& options = task.options;

@@ -8,7 +8,7 @@ namespace {
 
 /// Notes that "saturated" only refers to single-pattern rules; others run in the first iterations.
 void note_joint_rules(const SaturateReport& explored, const SaturateOptions& options,
-                      llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
+                      llvm::ArrayRef<Rule> rules, FindingReport& report) {
   if (explored.stop != StopReason::Saturated || explored.iterations <= options.multi_iterations)
     return;
   for (size_t i = 0; i < explored.rules.size() && i < rules.size(); ++i)
@@ -24,7 +24,7 @@ void note_joint_rules(const SaturateReport& explored, const SaturateOptions& opt
 
 class Saturation final : public OneEGraph {
   bool takes_kernels() const override { return true; }
-  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override {
+  void grow(EGraph& egraph, const StrategyTask& task, FindingReport& report) const override {
     ProgressReporter reporter(task.options, report);
     reporter.grown(node_count(egraph));
     SaturateOptions options = task.options.explore;
@@ -37,7 +37,7 @@ class Saturation final : public OneEGraph {
 };
 
 class NoSearch final : public OneEGraph {
-  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override {
+  void grow(EGraph& egraph, const StrategyTask& task, FindingReport& report) const override {
     ProgressReporter(task.options, report).grown(node_count(egraph));
     report.egraph_nodes = node_count(egraph);
     report.egraph_classes = class_count(egraph);

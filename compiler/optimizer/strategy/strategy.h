@@ -19,7 +19,7 @@ public:
   virtual ~SearchStrategy() = default;
 
   /// Searches as the options specify, and records the statistics. Errors: `no_solution`.
-  virtual Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const = 0;
+  virtual Result<Candidate> find(const StrategyTask& task, FindingReport& report) const = 0;
 
   /// Default limits: seconds, and live nodes of an e-graph. `guessed`: prices are measured between
   /// several searches.

@@ -70,6 +70,7 @@ struct Finalists : testing::Test {
   MadeUpRuns runs;
   MadeUpGroups groups; // without prices, the device launches single operators
   OptimizeReport report;
+  double cost_us = 0;            // of the chosen graph
   std::string fault;             // of the chosen graph
   std::string alternative_costs; // chose the dearest candidate
   std::function<void(Candidate&)> complete;
@@ -88,7 +89,6 @@ struct Finalists : testing::Test {
   }
   Candidate candidate(int operators, double cost) { return {chain(operators), cost}; }
   size_t choose(size_t most) {
-    report.cost_before_us = 100;
     std::vector<Candidate> others;
     others.push_back(candidate(4, 40));
     others.back().chosen_by = alternative_costs;
@@ -97,10 +97,12 @@ struct Finalists : testing::Test {
     others.push_back(candidate(2, 20));
     others.push_back(candidate(1, 10));  // equal to the best
     others.push_back(candidate(5, 500)); // above the source
-    FinalistOptions options{most, groups.prices.empty() ? nullptr : &groups, complete};
-    Finalist chosen =
-        choose_finalist(chain(6), candidate(1, 10), std::move(others), runs, options, report);
+    FinalistOptions options{most, 100, groups.prices.empty() ? nullptr : &groups, complete};
+    Finalist chosen = choose_finalist(chain(6), candidate(1, 10), std::move(others), runs, options,
+                                      report, report.notes);
     fault = chosen.fault;
+    cost_us = chosen.candidate.cost_us;
+    EXPECT_EQ(chosen.is_cheapest, cost_us == 10);
     return chosen.candidate.graph.op_count();
   }
 };
@@ -110,7 +112,7 @@ TEST_F(Finalists, TheFastestIsTakenThoughPricesSayOtherwise) {
   EXPECT_EQ(choose(8), 3u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 2, 3})) << "distinct, the cheapest first";
   EXPECT_EQ(report.finalists, 3u);
-  EXPECT_EQ(report.cost_after_us, 30);
+  EXPECT_EQ(cost_us, 30);
   ASSERT_EQ(report.notes.size(), 1u);
   EXPECT_EQ(report.notes[0], "of 3 finalists timed in whole runs, one priced 20.0 us above the "
                              "cheapest is faster, by 1.25x");
@@ -154,11 +156,10 @@ TEST_F(Finalists, AlwaysMeasureTheChoiceOfTheOtherPrices) {
 
 TEST_F(Finalists, SkipTheComparisonIfTheSourceIsTheCheapest) {
   runs.times = {{2, 40}, {6, 50}};
-  report.cost_before_us = 100;
   std::vector<Candidate> others;
   others.push_back(candidate(2, 100));
-  Finalist chosen =
-      choose_finalist(chain(6), candidate(6, 100), std::move(others), runs, {}, report);
+  Finalist chosen = choose_finalist(chain(6), candidate(6, 100), std::move(others), runs,
+                                    {.source_us = 100}, report, report.notes);
   EXPECT_EQ(chosen.candidate.graph.op_count(), 2u);
   EXPECT_EQ(runs.compared, 0);
 }
@@ -172,7 +173,7 @@ TEST_F(Finalists, TheOthersAreCompletedAndThoseAlikeAreOne) {
   };
   EXPECT_EQ(choose(8), 4u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 4})) << "the best is unchanged";
-  EXPECT_EQ(report.cost_after_us, 5);
+  EXPECT_EQ(cost_us, 5);
   EXPECT_EQ(report.notes[0], "of 2 finalists timed in whole runs, one priced 5.0 us below the "
                              "cheapest is faster, by 1.25x");
 }
