@@ -58,7 +58,7 @@ private:
 /// Collects the states of walks from the source by random rewrites; a finished walk restarts there.
 Result<void> Bench::walk(const Graph& model, llvm::ArrayRef<Rule> rules) {
   RewriteEnvironment environment(model, rules, [](const Graph&) -> Result<double> { return 1.0; },
-                                 {});
+                                 {.encoder = make_state_encoding});
   std::mt19937 random(1);
   TG_CHECK(environment.reset());
   while (states_.size() < settings_.states) {
@@ -72,14 +72,14 @@ Result<void> Bench::walk(const Graph& model, llvm::ArrayRef<Rule> rules) {
 }
 
 Result<void> Bench::decide(PolicyModels& policy) {
-  for (const auto& state : states_) TG_CHECK(policy.decide(state->encoded));
+  for (const auto& state : states_) TG_CHECK(policy.decide(encoded(*state)));
   return {};
 }
 
 Result<void> Bench::learn(PolicyModels& policy) {
   std::vector<Sample> samples;
   for (const auto& state : states_)
-    samples.push_back({&state->encoded, samples.size() % state->actions(), -2.0,
+    samples.push_back({&encoded(*state), samples.size() % state->actions(), -2.0,
                        samples.size() % 2 ? 1.0 : -1.0, 0.5});
   TG_CHECK(policy.learn(samples));
   return {};

@@ -51,6 +51,7 @@ private:
   EnvironmentOptions environment_options() const {
     const OptimizeOptions& options = task_.options;
     EnvironmentOptions out;
+    out.encoder = make_state_encoding;
     out.explore.numerics = options.explore.numerics;
     out.explore.node_limit = options.explore.node_limit;
     out.horizon = follow_.horizon;

@@ -43,7 +43,7 @@ Result<Episode> play(RewriteEnvironment& environment, PolicyRunner& policy, uint
   TG_CHECK(environment.reset());
   for (bool done = false; !done;) {
     std::shared_ptr<const RewriteState> state = environment.state();
-    TG_TRY(Decision decision, policy.decide(state->encoded));
+    TG_TRY(Decision decision, policy.decide(encoded(*state)));
     size_t action = most_likely ? likeliest(decision.log_probs)
                                 : drawn(decision.log_probs, draws.uniform(episode.steps.size()));
     TG_TRY(RewriteEnvironment::Step step, environment.step(action));
@@ -53,7 +53,7 @@ Result<Episode> play(RewriteEnvironment& environment, PolicyRunner& policy, uint
         {std::move(state), action, decision.log_probs[action], decision.value, step.reward});
   }
   if (episode.cut) {
-    TG_TRY(Decision after, policy.decide(environment.state()->encoded));
+    TG_TRY(Decision after, policy.decide(encoded(*environment.state())));
     episode.value_after = after.value;
   }
   episode.path = environment.path();
@@ -78,7 +78,7 @@ std::vector<Sample> samples_of(llvm::ArrayRef<Episode> episodes, const PpoOption
       advantage = error + options.discount * options.smoothing * advantage;
       value_after = step.value;
       samples.push_back(
-          {&step.state->encoded, step.action, step.log_prob, advantage, advantage + step.value});
+          {&encoded(*step.state), step.action, step.log_prob, advantage, advantage + step.value});
     }
   }
   std::reverse(samples.begin(), samples.end());

@@ -3,7 +3,7 @@
 // PolicyRunner runs its network.
 #pragma once
 
-#include "compiler/search/game/environment.h"
+#include "bench/paper/learned/encoding.h"
 #include "lang/core/support/stop.h"
 
 #include <limits>

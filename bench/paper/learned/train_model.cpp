@@ -4,6 +4,7 @@
 #include "bench/paper/learned/training_notes.h"
 #include "compiler/api/graph_clock.h"
 #include "compiler/api/public_types.h"
+#include "compiler/pricing/cost_model.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -116,6 +117,7 @@ Result<void> Training::follow_best(RewriteEnvironment& environment) const {
 
 EnvironmentOptions Training::environment_options() const {
   EnvironmentOptions out;
+  out.encoder = make_state_encoding;
   out.explore.numerics = to_internal(o_.numerics);
   out.explore.node_limit = 50'000; // for one graph and a rewrite, more than any graph that is run
   out.horizon = training_.horizon;

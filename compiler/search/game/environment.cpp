@@ -34,24 +34,26 @@ std::shared_ptr<const RewriteState> RewriteEnvironment::state_of(Graph graph) {
   uint64_t hash = structural_hash(graph);
   auto found = known_.find(hash);
   if (found != known_.end()) return found->second;
-  auto state = std::make_shared<RewriteState>(RewriteState{std::move(graph), {}, {}, {}});
+  auto state = std::make_shared<RewriteState>(RewriteState{std::move(graph), {}});
   size_t most_operators = options_.most_operators;
   if (most_operators == 0)
     most_operators = kMostGrowth * std::max<size_t>(state->graph.op_count(), 1);
   llvm::DenseSet<uint64_t> seen = {hash};
-  std::vector<EncodedGraph> encoded;
+  if (options_.encoder) state->encoder = options_.encoder();
+  auto look = [&](const Graph& graph) {
+    if (state->encoder) state->encoder->add(graph);
+    if (options_.features) state->features.push_back(features_of(graph));
+  };
   Rewrites rewrites(state->graph, rules_, options_.explore);
   for (size_t i = 0; i < rewrites.size() && state->actions() < options_.most_candidates; ++i) {
     std::optional<Graph> made = rewrites.full() ? std::nullopt : rewrites.make(i);
     if (!made || made->op_count() > most_operators) continue;
     if (!seen.insert(structural_hash(*made)).second) continue;
     state->candidates.push_back({rewrites.match(i).rule, i, rewrites.place(i)});
-    encoded.push_back(encode(*made));
-    if (options_.features) state->features.push_back(features_of(*made));
+    look(*made);
   }
-  encoded.push_back(encode(state->graph));
-  state->encoded = EncodedState(encoded);
-  if (options_.features) state->features.push_back(features_of(state->graph));
+  look(state->graph);
+  if (state->encoder) state->encoder->finish();
   if (known_.size() >= kMostKnown) known_.clear();
   known_[hash] = state;
   return state;

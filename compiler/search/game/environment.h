@@ -4,7 +4,6 @@
 // requested every few steps and at the end of an episode, and once for each graph.
 #pragma once
 
-#include "compiler/search/game/encoding.h"
 #include "compiler/search/game/features.h"
 #include "compiler/search/rewrites.h"
 #include "lang/core/result.h"
@@ -26,6 +25,14 @@ struct RewardInputs {
 };
 using RewardOf = std::function<double(const RewardInputs& step)>;
 
+/// Encodes a state for an agent: receives the graphs of its candidates in order, then its own.
+class StateEncoder {
+public:
+  virtual ~StateEncoder() = default;
+  virtual void add(const Graph& graph) = 0;
+  virtual void finish() = 0;
+};
+
 struct EnvironmentOptions {
   ExplorerOptions explore = {};
   size_t horizon = 100;         // maximum steps of an episode
@@ -36,6 +43,8 @@ struct EnvironmentOptions {
   bool features = false;        // fill RewriteState::features
   RewardOf reward = {};         // replaces the default reward
   StopToken stop = {};          // once requested, steps return errors
+  /// Makes the encoder of a new state.
+  std::function<std::unique_ptr<StateEncoder>()> encoder = {};
 };
 
 /// A graph and the results of each action on it.
@@ -47,8 +56,11 @@ struct RewriteState {
   };
   Graph graph;
   std::vector<Candidate> candidates; // ordered by rule, then by place; action i is candidate i
-  EncodedState encoded;              // the candidates, then the graph, which is the action to stop
-  std::vector<GraphFeatures> features = {}; // of the same graphs, with EnvironmentOptions::features
+  /// The features of the candidates, then of the graph, which is the action to stop; filled with
+  /// EnvironmentOptions::features.
+  std::vector<GraphFeatures> features = {};
+  /// The encoding of the same graphs; null without EnvironmentOptions::encoder.
+  std::unique_ptr<StateEncoder> encoder = {};
   size_t actions() const { return candidates.size() + 1; }
   size_t stop() const { return candidates.size(); }
 };

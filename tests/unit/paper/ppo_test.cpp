@@ -16,6 +16,7 @@ protected:
 
   RewriteEnvironment environment(EnvironmentOptions options) {
     options.explore.numerics = Numerics::Lossy; // a game's rules may be false
+    options.encoder = make_state_encoding;
     return {game.source, game.rules,
             [](const Graph& graph) -> Result<double> { return RewriteGame::price_of(graph); },
             options};

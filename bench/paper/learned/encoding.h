@@ -4,11 +4,11 @@
 // differ in few nodes, so a state stores each distinct node once.
 #pragma once
 
-#include "compiler/ir/graph.h"
+#include "compiler/search/game/environment.h"
 
 #include <array>
 
-namespace tg {
+namespace tg::paper {
 
 /// The dimensions of a tensor, right-aligned in four places, in units of 4096.
 using ShapeFeature = std::array<float, 4>;
@@ -60,6 +60,29 @@ inline constexpr size_t kNodeFeatures = kOpCount + 8;
 
 EncodedGraph encode(const Graph& graph);
 
+/// Encodes the states of an environment.
+class StateEncoding final : public StateEncoder {
+public:
+  void add(const Graph& graph) override { graphs_.push_back(encode(graph)); }
+  void finish() override {
+    state_ = EncodedState(graphs_);
+    graphs_ = {};
+  }
+  const EncodedState& state() const { return state_; }
+
+private:
+  std::vector<EncodedGraph> graphs_;
+  EncodedState state_;
+};
+
+inline std::unique_ptr<StateEncoder> make_state_encoding() {
+  return std::make_unique<StateEncoding>();
+}
+/// Requires an environment with make_state_encoding().
+inline const EncodedState& encoded(const RewriteState& state) {
+  return static_cast<const StateEncoding&>(*state.encoder).state();
+}
+
 /// The input tensors of a batch: row-major and padded. States of a batch share their nodes as well.
 /// A padding edge or part leads from the first node to an out-of-range index.
 struct StateBatch {
@@ -93,4 +116,4 @@ size_t bucket_of(size_t count);
 /// Like bucket_of, but in powers of two from 16, for large counts.
 size_t wide_bucket_of(size_t count);
 
-} // namespace tg
+} // namespace tg::paper

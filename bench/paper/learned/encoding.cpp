@@ -1,4 +1,4 @@
-#include "compiler/search/game/encoding.h"
+#include "bench/paper/learned/encoding.h"
 
 #include "compiler/search/game/features.h"
 
@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
@@ -212,4 +212,4 @@ void StateBatch::pad() {
   edge_times.resize(sizes.edges), part_times.resize(sizes.parts);
 }
 
-} // namespace tg
+} // namespace tg::paper
