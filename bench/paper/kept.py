@@ -171,7 +171,7 @@ class Experiment:
         if not unfinished:
             self.commands.end_if_asked()
         if done.returncode != 0:
-            self.say(f"tg {' '.join(map(str, args))}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+            self.say(f"{self.o.tg.name} {' '.join(map(str, args))}: {done.stderr.strip() or f'exit code {done.returncode}'}")
             return None
         report = json.loads(done.stdout)
         report["processor_s"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
