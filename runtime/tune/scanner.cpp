@@ -29,12 +29,6 @@ bool Scanner::take(llvm::StringRef what) {
   return true;
 }
 
-llvm::StringRef Scanner::word() {
-  llvm::StringRef found = rest_.take_while(is_word);
-  rest_ = rest_.drop_front(found.size()).ltrim(' ');
-  return found;
-}
-
 Result<void> Scanner::expect(llvm::StringRef what) {
   if (take(what)) return {};
   return expected("`" + what.str() + "`");

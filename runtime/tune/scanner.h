@@ -19,8 +19,6 @@ public:
   llvm::StringRef rest() const { return rest_; }
   /// If the sign or word is next, consumes it and returns true.
   bool take(llvm::StringRef what);
-  /// Returns the next letters and digits; empty if there are none.
-  llvm::StringRef word();
   Result<void> expect(llvm::StringRef what);
   /// Returns a number from `low` to `high`.
   Result<int64_t> number(int64_t low, int64_t high);

@@ -236,11 +236,6 @@ std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* ke
                   digests.all() + digest(folded.values), std::move(whole.restored)};
 }
 
-bool have_same_export(const Graph& a, const Graph& b, const KeptOperators* kept) {
-  std::optional<UsedForm> of_a = written_form(a, kept), of_b = written_form(b, kept);
-  return of_a && of_b && of_a->digest == of_b->digest;
-}
-
 int newest_opset(int opset) { return opset > 0 ? opset : onnx::kNewestExport; }
 
 Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,

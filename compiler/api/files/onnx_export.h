@@ -28,10 +28,6 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
 /// null if that is not an ONNX file. nullopt: it cannot be written.
 std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* kept = nullptr);
 
-/// Returns true if both graphs are written with the same nodes and weights, ignoring names. For
-/// example, operators with an activation are written as two nodes.
-bool have_same_export(const Graph& a, const Graph& b, const KeptOperators* kept = nullptr);
-
 /// Exports the graph made from a model that was read. Notes also name nodes of its file that could
 /// not be kept.
 Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,

@@ -11,7 +11,8 @@ namespace tg {
 /// several times; its readers read the latest result. Views count like other results.
 inline int64_t naive_peak(const Graph& graph, llvm::ArrayRef<NodeId> order) {
   auto is_output = [&](NodeId id) {
-    return llvm::any_of(graph.outputs(), [&](const GraphOutput& output) { return output.node == id; });
+    return llvm::any_of(graph.outputs(),
+                        [&](const GraphOutput& output) { return output.node == id; });
   };
   auto last_use = [&](size_t made) {
     size_t last = made;
