@@ -93,6 +93,15 @@ TEST(Classes, SumsInAnotherOrderReassociate) {
   }
 }
 
+/// In float64 such sums are seldom on two sides of the number. They are if results are rounded to
+/// their dtype.
+TEST(Classes, ComparisonsOfSumsInAnotherOrderAreRisky) {
+  Judged judged = judge("rule r(a, b, c) { a + b + c > 0 => a + (b + c) > 0 "
+                        "where float(a), same_type(a, b), same_type(a, c) }");
+  EXPECT_EQ(status_name(judged.status).str(), "tested") << judged.why;
+  EXPECT_EQ(judged.numerics, Numerics::Risky);
+}
+
 TEST(Classes, LayoutAloneIsExact) {
   const Law laws[] = {
       {"x, i, u", "scatter(relu(x), i, relu(u), axis = 0)", "relu(scatter(x, i, u, axis = 0))", ""},
