@@ -76,11 +76,30 @@ def optimise(options, path, folder):
         return Found(problem=(done.stderr.strip().splitlines() or ["failed"])[0])
     costs = re.search(r"^  cost +(\S+) (us|ms|s) +(\S+) (us|ms|s) ", done.stdout, re.M)
     total = re.search(r"^  total +in (\S+) (us|ms|s)\b", done.stdout, re.M)
-    counts = {name: (int(a), int(b)) for name, a, b in
-              re.findall(r"^  (\w[\w ]*?)  +(\d+) +(\d+)$", section(done.stdout, "composite"), re.M)}
+    counts = counts_of(done.stdout)
+    if path.suffix == ".tg":
+        in_import_form(options, path, folder, counts)
     near = re.findall(r"^  (\w+)  +(\S.*?)  +(\d+)$", section(done.stdout, "looks like"), re.M)
     return Found(counts, near, (float(costs[1]) * UNITS[costs[2]], float(costs[3]) * UNITS[costs[4]]),
                  float(total[1]) * UNITS[total[2]] / 1e6, (folder / "fast.tg").read_text())
+
+
+def counts_of(report):
+    """{composite: (in the source, in the result)} of a verbose report."""
+    return {name: (int(a), int(b)) for name, a, b in
+            re.findall(r"^  (\w[\w ]*?)  +(\d+) +(\d+)$", section(report, "composite"), re.M)}
+
+
+def in_import_form(options, path, folder, counts):
+    """Adds the functions of the library that a `.tg` file has when it is written as ONNX and read again: the import
+    brings their bodies into one form."""
+    for arguments in (["export", path, *weights_of(path), "-o", folder / "form.onnx"],
+                      ["opt", folder / "form.onnx", "--cost", "analytic:cpu", "--search", "none", "--verbose"]):
+        done = run(options.tg, *arguments)
+    for name, (source, _) in counts_of(done.stdout).items():
+        if name not in OPERATORS:
+            before, result = counts.get(name, (0, 0))
+            counts[name] = max(before, source), result
 
 
 def section(text, head):
@@ -343,7 +362,8 @@ def write(path, results, missing, speeds, options):
         "The files are those of `tests/oracle/spellings.py`: one small network of each family with random weights, in",
         "each form. The composites of the modules are counted in PyTorch, Keras or Flax. Operators (attention,",
         "layer norm, gelu, hard-swish) and structures (defined in `bench/structures.py`) are counted in the result,",
-        "functions of the library (SiLU, RMS norm, rotary, group norm) in the source in the form of imported files.",
+        "functions of the library (SiLU, RMS norm, rotary, group norm) in the source in the form of imported files",
+        "(`export` and `compile`: written as ONNX and read again).",
         f"Searches have {options.time_limit:g} seconds and one thread. Prices are `analytic:cpu`.", "",
         f"`tg opt` recovers {percent(shares.total('tg opt'), 2)} of the composites of {len(results)} files.",
         f"The largest difference of outputs is {worst:.2g} of the allowed one.", "",
