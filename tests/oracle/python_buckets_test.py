@@ -168,6 +168,21 @@ class Buckets(unittest.TestCase):
                                                atol=1e-4, rtol=1e-4)
                 self.assertLessEqual(sum(made.parts for made in tangram.torch.report()), 3)
 
+    def test_lengths_are_searched_once(self):
+        """The programs of later lengths repeat the rewrites of the first search."""
+        for network in (bert, llama, qwen):
+            with self.subTest(network.__name__), torch.no_grad():
+                self.setUp()
+                module = network().eval()
+                compiled = torch.compile(module, backend="tangram", options=SEARCH, dynamic=True)
+                for length in (9, 10, 13, 27, 9, 2):
+                    tokens = torch.randint(0, 100, (2, length))
+                    torch.testing.assert_close(compiled(tokens)[0], module(tokens)[0], atol=1e-4, rtol=1e-4)
+                first, *later = [made for made in tangram.torch.report() if made.parts]
+                self.assertEqual(first.repeated, 0)
+                self.assertEqual(len(later), 4)
+                self.assertEqual([made.repeated for made in later], [made.parts for made in later])
+
     def test_functions_that_mix_rows_are_specialised(self):
         for name, function in MIXES.items():
             with self.subTest(name):

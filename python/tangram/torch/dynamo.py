@@ -3,6 +3,7 @@ unsupported operators and all training stay with PyTorch."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import operator
@@ -31,6 +32,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .._core import parse
 from .._errors import Error
 from .._model import Model
+from .._report import Optimized
 from . import buckets, quantized
 from . import complex as complex_numbers
 from .core import STAYS
@@ -42,10 +44,12 @@ from .writer import NotSupported, computed, fake, is_random, is_table, without_e
 @dataclass
 class GraphReport:
     """The result for one graph: number of `parts` that run here, with this many `operators`;
+    `repeated` of the parts have the rewrites of a search at other sizes.
     `kept` maps each operator that stays with PyTorch to the reason."""
 
     parts: int = 0
     operators: int = 0
+    repeated: int = 0
     kept: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     note: str = ""
@@ -53,6 +57,7 @@ class GraphReport:
     def __str__(self) -> str:
         kept = "".join(f"\n  {name}: {why}" for name, why in self.kept.items())
         return (f"{self.operators} operators in {self.parts} parts, {self.seconds:.1f} s"
+                + (f", {self.repeated} without a search" if self.repeated else "")
                 + (f", {self.note}" if self.note else "") + kept)
 
 
@@ -137,12 +142,13 @@ class Specialised:
     """A graph with numbers that are known when it is called: sizes and floats.
     Sizes along which it provably treats all elements independently are rounded up to buckets:
     inputs are padded, and outputs are cut. Each combination of numbers is then compiled once, up to `most`;
-    PyTorch runs the graph for others."""
+    PyTorch runs the graph for others. Only the first combination is searched, the others repeat its rewrites."""
 
     def __init__(self, gm: GraphModule, options: dict[str, Any], most: int) -> None:
         self._gm, self._options, self._most = gm, options, most
         self._known: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._warned = False
+        self._searches = Searches(keep=True)
         self._floats = _floats(gm)
         self._places, self._numbers = buckets.symbols(gm)
         #: For symbols that are rounded up together, their axis in each output; None: rounding up is not allowed.
@@ -164,7 +170,7 @@ class Specialised:
             if len(self._known) >= self._most:
                 self._warn()
                 return self._gm(*inputs)
-            run = self._known[key] = _compiled(self._with_floats(inputs), given, self._options)
+            run = self._known[key] = _compiled(self._with_floats(inputs), given, self._options, self._searches)
         found = run(*given)
         for group, (size, _) in wide.items():
             found = [one if axis is None else one.narrow(axis[0], 0, size * axis[2])
@@ -258,8 +264,10 @@ class _Differentiated(Exception):
     """Ends a compilation by AOTAutograd of a graph with a backward pass."""
 
 
-def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
+def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any],
+              searches: Searches | None = None) -> Callable[..., Any]:
     made = GraphReport()
+    searches = searches or Searches(keep=False)
 
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         start = time.perf_counter()
@@ -267,7 +275,8 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
             complex_numbers.decompose_graph(graph.graph, apart)
             quantized.remove_round_trips(graph.graph)
             weights = _tensors_of(graph, gm, inputs)
-            run = Lowering(graph, weights, options, made).module().forward  # without the overhead of module hooks
+            lowering = Lowering(graph, weights, options, made, searches)
+            run = lowering.module().forward  # without the overhead of module hooks
         made.seconds = time.perf_counter() - start
 
         def call(args: list[Any]) -> Any:
@@ -397,12 +406,33 @@ def _constant_node(gm: GraphModule, node: Node, value: torch.Tensor) -> Node:
     return held
 
 
+class Searches:
+    """The searches for the parts of one graph. With `keep`, a part at other sizes gets the rewrites of its first
+    search, unless most of them do not apply there or do not pay."""
+
+    def __init__(self, keep: bool) -> None:
+        self._keep = keep
+        self._found: dict[str, Optimized] = {}
+
+    def optimized(self, part: str, model: Model, options: dict[str, Any], made: GraphReport) -> Model:
+        if part in self._found:
+            with contextlib.suppress(Error):  # at these sizes the part has other inputs
+                again = self._found[part].repeat(model)
+                if again.skipped <= again.steps and not again.source_returned:
+                    made.repeated += 1
+                    return again.model
+        found = model.optimize(**{"recipe": self._keep, **options})
+        if self._keep:
+            self._found.setdefault(part, found)
+        return found.model
+
+
 class Lowering:
     """Replaces the parts of one graph of core operators by programs."""
 
     def __init__(self, graph: GraphModule, tensors: Sequence[Any], options: dict[str, Any],
-                 made: GraphReport) -> None:
-        self._graph, self._options, self._made = graph, options, made
+                 made: GraphReport, searches: Searches) -> None:
+        self._graph, self._options, self._made, self._searches = graph, options, made, searches
         placeholders = graph.graph.find_nodes(op="placeholder")
         # Parameters and buffers are weights; other tensors are inputs.
         self._weights = {node: tensor for node, tensor in zip(placeholders, tensors)
@@ -437,7 +467,8 @@ class Lowering:
         count = sum(one.op == "call_function" for one in part.graph.nodes)
         try:
             weights = Weights(part.graph, held, [inner[place] for place in changing])
-            fast = weights.model.optimize(**{"threads": self._threads, **self._options}).model
+            options = {"threads": self._threads, **self._options}
+            fast = self._searches.optimized(node.target, weights.model, options, self._made)
         except (NotSupported, Error) as why:
             self._made.kept[f"a part of {count} operators"] = _reason(why)
             return
