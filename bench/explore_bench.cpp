@@ -60,7 +60,7 @@ struct Sample {
   double seconds = 0, cpu_seconds = 0; // wall, and user + system time of the process
 
   size_t nodes = 0, classes = 0, filtered = 0, matches = 0, table_bytes = 0, resident_bytes = 0;
-  double search_s = 0, apply_s = 0, settle_s = 0;
+  double search_s = 0, apply_s = 0, rebuild_s = 0;
   int iterations = 0;
   char stop[24] = "";
 };
@@ -98,7 +98,7 @@ Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit, boo
   sample.filtered = report.filtered, sample.matches = report.matches;
   sample.table_bytes = report.memory_bytes, sample.resident_bytes = resident_bytes() - before;
   sample.search_s = report.search_s, sample.apply_s = report.apply_s;
-  sample.settle_s = report.settle_s, sample.iterations = report.iterations;
+  sample.rebuild_s = report.rebuild_s, sample.iterations = report.iterations;
   std::snprintf(sample.stop, sizeof sample.stop, "%s", stop_reason_text(report.stop).data());
   return sample;
 }
@@ -164,7 +164,7 @@ void print(llvm::raw_ostream& out, const Row& row) {
   out << llvm::format(
       "         share of the time: searching %.0f%%, applying %.0f%%, rebuilding and "
       "breaking cycles %.0f%%\n",
-      100 * s.search_s / s.seconds, 100 * s.apply_s / s.seconds, 100 * s.settle_s / s.seconds);
+      100 * s.search_s / s.seconds, 100 * s.apply_s / s.seconds, 100 * s.rebuild_s / s.seconds);
   if (row.recorded)
     out << llvm::format("         with the record for explanations: %.2f ms, %.2f times as long; "
                         "cpu %.2f ms, %.2f times; tables %.1f bytes/node\n",

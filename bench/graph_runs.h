@@ -1,7 +1,7 @@
 // Runs graphs of one network interleaved, and counts the pairs that prices order correctly.
 #pragma once
 
-#include "compiler/optimizer/settled_search.h"
+#include "compiler/optimizer/refined_search.h"
 #include "compiler/trial/backend_finalists.h"
 
 #include <llvm/Support/FormatVariadic.h>

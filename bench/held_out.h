@@ -4,7 +4,7 @@
 
 #include "compiler/api/backends/prepare.h"
 #include "compiler/extract/extract.h"
-#include "compiler/optimizer/settled_search.h"
+#include "compiler/optimizer/refined_search.h"
 #include "compiler/pricing/calibrated_cost.h"
 
 #include <llvm/ADT/StringMap.h>

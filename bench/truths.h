@@ -6,7 +6,7 @@
 // the time of one of them within whole runs. Words are separated by tabs.
 #pragma once
 
-#include "compiler/optimizer/settled_search.h"
+#include "compiler/optimizer/refined_search.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>

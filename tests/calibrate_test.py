@@ -46,7 +46,7 @@ def calibrated_twice(folder):
     both = rows_of(database)
     assert second["timed"] > 0 and not second["finished"], second
     assert kept <= both, "stored prices are lost"
-    # Stored operators are not timed again: each settled time adds a row.
+    # Stored operators are not timed again: each steady time adds a row.
     assert len(both) >= len(kept) + second["timed"] - second["unsettled"], (second, len(kept), len(both))
     assert second["samples"] >= len(both), (second, len(both))
     none = tg("calibrate", "--cost-db", database, "--time-limit", 0)

@@ -111,7 +111,7 @@ def call(clock, command, python=False, **environment):
 
 # --- turns --------------------------------------------------------------------------------------
 
-SETTLES_S = 0.1  # for the work that a process had launched before it was stopped
+SLACK_S = 0.1  # for the work that a process had launched before it was stopped
 
 
 def signal_others(folder, number):
@@ -137,7 +137,7 @@ def turn(folder):
         fcntl.flock(file, fcntl.LOCK_EX)
         try:
             signal_others(folder, signal.SIGSTOP)
-            time.sleep(SETTLES_S)
+            time.sleep(SLACK_S)
             yield
         finally:
             signal_others(folder, signal.SIGCONT)

@@ -480,7 +480,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   std::string text;
   if (tracing()) text = trace_json(trace, source_, *found, rules, o_.priors);
   if (host_.traced) TG_CHECK(host_.traced(text));
-  return OptimizedModel{std::move(*found), {}, Verified::NotAsked, std::move(text)};
+  return OptimizedModel{std::move(*found), {}, Verified::NotRequested, std::move(text)};
 }
 
 Result<void> Optimization::write_files(const Optimized& result, const CostTable& prices) const {
@@ -517,7 +517,7 @@ std::string verified_text(const Equivalence& equivalence, size_t steps) {
 /// Replays the chain by the text of the rules, if there is one, and compares the result with its
 /// source exactly. A note has the outcome.
 Result<Verified> Optimization::verify(Optimized& result, llvm::ArrayRef<Rule> rules) const {
-  if (!o_.verify && !o_.explain) return Verified::NotAsked;
+  if (!o_.verify && !o_.explain) return Verified::NotRequested;
   StopToken stop = time_.verification();
   Result<void> confirmed = confirm_chain(result, rules, source_, stop);
   if (!confirmed && !o_.explain && confirmed.error().code == Code::limit_no_answer) {
@@ -525,7 +525,7 @@ Result<Verified> Optimization::verify(Optimized& result, llvm::ArrayRef<Rule> ru
     return Verified::Undecided;
   }
   TG_CHECK(std::move(confirmed));
-  if (!o_.verify) return Verified::NotAsked;
+  if (!o_.verify) return Verified::NotRequested;
   EquivalenceOptions options;
   options.seed = o_.seed;
   options.threads = thread_count(o_.threads);

@@ -42,7 +42,7 @@ using tangram::Verified;
 struct OptimizedModel {
   Optimized result;
   std::vector<Rule> rules; // the rules in use, as numbered in the chain
-  Verified verified = Verified::NotAsked;
+  Verified verified = Verified::NotRequested;
   std::string trace = {}; // if recorded
 };
 

@@ -3,7 +3,7 @@
 //   1. Greedy on trees and on distinct nodes, and the given start.
 //   2. Reductions; the reduced problem falls into independent parts (reduce.h, parts.h).
 //   3. In each part: local search on the DAG cost (sharing.cpp), exact search (exact_search.h) and,
-//      for parts that these do not settle, simulated annealing (annealing.h), then branch and cut
+//      for parts that these do not solve, simulated annealing (annealing.h), then branch and cut
 //      (branch_cut.h). Small parts are solved at once, larger ones in the solver's process with
 //      their share of the time.
 //   4. CBC on the parts that are still open, since it has other kinds of cuts (ilp.h); then branch
@@ -256,7 +256,7 @@ private:
     if (exact_search(part.problem(), part.cost, limits, {take, raise, stop}).proven) part.prove();
   }
 
-  /// Anneals a part that neither greedy's moves nor an exact search has settled.
+  /// Anneals a part that neither greedy's moves nor an exact search has solved.
   void anneal(OpenPart& part, double seconds) {
     constexpr uint64_t kMovesForEachNode = 4'000;
     AnnealLimits limits{kShareOfAnnealing * seconds,

@@ -41,7 +41,7 @@ public:
   /// Builds the problem; nullopt if stopped.
   std::optional<EGraphProblem> build(double max_weight_growth) {
     reach();
-    if (!poll_.now()) settle_load();
+    if (!poll_.now()) choose_load_nodes();
     if (!poll_.now()) announce_prices();
     if (poll_.now()) return std::nullopt;
     for (uint32_t c = 0; c < out_.cls.size(); ++c) {
@@ -88,7 +88,7 @@ private:
       }
   }
 
-  void settle_load() {
+  void choose_load_nodes() {
     ExtractionProblem problem;
     for (size_t c = 0; c < out_.cls.size(); ++c) problem.add_class();
     for (uint32_t c = 0; c < out_.cls.size(); ++c) {

@@ -6,7 +6,7 @@
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/group_refinement.h"
 #include "compiler/optimizer/judgement.h"
-#include "compiler/optimizer/settled_search.h"
+#include "compiler/optimizer/refined_search.h"
 #include "compiler/optimizer/strategy/strategy.h"
 
 #include "compiler/ir/graph.h"
@@ -166,7 +166,7 @@ OptimizeOptions with_shared_time(const OptimizeOptions& given) {
   out.explore.trace = given.trace;
   out.explore.stop = time.explore; // includes timing of operators
   out.explore.time_limit_s = std::min(given.explore.time_limit_s, time.explore_s);
-  out.settle_time_s = std::min(given.settle_time_s, time.settle_s);
+  out.refine_time_s = std::min(given.refine_time_s, time.refine_s);
   out.extract.stop = time.extract;
   return out;
 }
@@ -197,9 +197,10 @@ public:
     return {};
   }
 
-  /// Searches until prices are settled. Errors: those of the strategy.
+  /// Searches until prices no longer change. Errors: those of the strategy.
   Result<Candidate> search() {
-    Result<Candidate> found = find_settled(source_, rules_, pricing_, options_, report_);
+    Result<Candidate> found =
+        find_with_refined_prices(source_, rules_, pricing_, options_, report_);
     if (!found) return with_notes(std::move(found.error()), pricing_.costs);
     return found;
   }

@@ -66,9 +66,9 @@ struct OptimizeOptions {
   /// Refine the result by group prices, if the cost model has them (CostModel::groups).
   bool groups = false;
   RefineOptions refine; // limits: graphs priced, and time
-  /// Searches restart with better prices (settled_search.h) until this many seconds after the
+  /// Searches restart with better prices (refined_search.h) until this many seconds after the
   /// start.
-  double settle_time_s = 5;
+  double refine_time_s = 5;
   /// Search even if an earlier result is known that took long to judge, instead of returning it at
   /// once. Set if the user specifies limits or the start of the search.
   bool search_on = false;

@@ -89,15 +89,15 @@ bool RetypedCost::known(const Symbols& from, llvm::ArrayRef<OpInstance> instance
   return inner_.known(symbols_, views_of(all));
 }
 
-double RetypedCost::settle(const Symbols& from, llvm::ArrayRef<PriceUse> uses, double graph_us,
-                           const StopToken& stop) {
+double RetypedCost::refine_prices(const Symbols& from, llvm::ArrayRef<PriceUse> uses,
+                                  double graph_us, const StopToken& stop) {
   std::deque<std::vector<Step>> kept; // storage of the uses
   std::vector<PriceUse> of_steps;
   for (const PriceUse& use : uses) {
     kept.push_back(steps(from, use.instance));
     for (const Step& step : kept.back()) of_steps.push_back({step.instance(), use.weight});
   }
-  return inner_.settle(symbols_, of_steps, graph_us, stop);
+  return inner_.refine_prices(symbols_, of_steps, graph_us, stop);
 }
 
 CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow) {

@@ -32,8 +32,8 @@ public:
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
-  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
-                const StopToken& stop) override;
+  double refine_prices(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                       const StopToken& stop) override;
   bool guesses() const override { return inner_.guesses(); }
   bool needs_preparation() const override { return inner_.needs_preparation(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }

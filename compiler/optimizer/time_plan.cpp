@@ -8,7 +8,7 @@ namespace {
 constexpr double kPricing = 0.55; // an operator without a price by then gets none
 constexpr double kBeforeReplay = 0.75, kBeforeProof = 0.5, kBeforeWholeRuns = 0.6;
 constexpr double kExploration = 0.5, kExplorationIfGreedy = 0.75; // the remainder is for extraction
-constexpr double kSettling = 0.5;                                 // of the exploration
+constexpr double kRefining = 0.5;                                 // of the exploration
 
 /// Shares of the free memory. Extraction takes at least as much as the e-graph again, a chain is
 /// trimmed while its e-graph exists, and vectors double as they grow.
@@ -39,7 +39,7 @@ SearchTime TimePlan::search(const SearchWork& work) const {
   return {.explore = end_.with_memory(memory).within(explore_s),
           .extract = end_.with_memory(kExtractionMemory).with_grace(kExtractionGrace).within(left),
           .explore_s = explore_s,
-          .settle_s = kSettling * explore_s};
+          .refine_s = kRefining * explore_s};
 }
 
 StopToken TimePlan::explanation() const {

@@ -31,7 +31,7 @@ struct SearchWork {
 struct SearchTime {
   StopToken explore, extract;
   double explore_s = 0;
-  double settle_s = 0; // time after which searches do not restart with better prices
+  double refine_s = 0; // time after which searches do not restart with better prices
 };
 
 /// The limits of one comparison of whole runs.

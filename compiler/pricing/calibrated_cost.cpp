@@ -15,7 +15,7 @@ namespace {
 constexpr double kIgnorance = 0.5, kClockUs = 1;
 /// Shares of a graph's cost: below these the remaining uncertainty of a decision, and that of one
 /// operator, is ignored.
-constexpr double kSettled = 0.01, kTrifle = 0.001;
+constexpr double kSteady = 0.01, kTrifle = 0.001;
 
 /// Returns the memory touched between two runs of an operator, from the `layout` of its
 /// environment: 16 for "native, washed 16 MiB" (measure_conditions), in place or alone.
@@ -118,7 +118,7 @@ void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedT
     rows.push_back({key, time.microseconds, "in place"});
     model_.learn(features(symbols, time.instance, true), time.microseconds, kTimeNoise);
   }
-  if (trust == TimeTrust::Settled) placed_->store(rows);
+  if (trust == TimeTrust::Steady) placed_->store(rows);
   if (trust == TimeTrust::Unconfirmed) placed_->store(confirmed(rows));
   placed_->remember(rows);
   for (auto& guesses : guesses_) guesses.clear();
@@ -159,8 +159,8 @@ std::vector<CalibratedCost::Timed> CalibratedCost::time(const Symbols& symbols,
   return timed;
 }
 
-double CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses,
-                              double graph_us, const StopToken& stop) {
+double CalibratedCost::refine_prices(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses,
+                                     double graph_us, const StopToken& stop) {
   struct UncertainPrice {
     const PriceUse* use;
     double risk_us;
@@ -179,7 +179,7 @@ double CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> u
   });
   std::vector<OpInstance> asked;
   for (const UncertainPrice& doubt : doubts) {
-    if (std::sqrt(left) <= kSettled * graph_us || doubt.risk_us <= kTrifle * graph_us) break;
+    if (std::sqrt(left) <= kSteady * graph_us || doubt.risk_us <= kTrifle * graph_us) break;
     left = std::max(left - doubt.risk_us * doubt.risk_us, 0.0);
     asked.push_back(doubt.use->instance);
   }

@@ -1,8 +1,8 @@
 // The cost model of this machine: a timed operator has its measured time, any other an estimate
 // from similar operators (compiler/extract/cost/price_model.h). Requesting a price does not time
-// anything. settle() times the uncertain operators that decide between graphs, so that a finished
-// search can continue with better prices. Times are stored in the database of measured costs, and
-// each one improves later estimates.
+// anything. refine_prices() times the uncertain operators that decide between graphs, so that a
+// finished search can continue with better prices. Times are stored in the database of measured
+// costs, and each one improves later estimates.
 //
 // Once there are times of operators within whole runs of networks (learn_placed), all prices are of
 // that kind: measured in place, or estimated from times in place and alone. Until then they are
@@ -31,8 +31,8 @@ public:
   double price(const Symbols& symbols, const OpInstance& instance) override;
   llvm::ArrayRef<KernelPattern> patterns() const override { return measured_->patterns(); }
   bool guesses() const override { return true; }
-  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
-                const StopToken& stop) override;
+  double refine_prices(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                       const StopToken& stop) override;
   bool needs_placed_times(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
                     TimeTrust trust) override;

@@ -26,9 +26,9 @@ public:
   }
   bool needs_preparation() const override { return inner_.needs_preparation(); }
   bool guesses() const override { return inner_.guesses(); }
-  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
-                const StopToken& stop) override {
-    return inner_.settle(symbols, uses, graph_us, stop);
+  double refine_prices(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                       const StopToken& stop) override {
+    return inner_.refine_prices(symbols, uses, graph_us, stop);
   }
   bool needs_placed_times(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
     return inner_.needs_placed_times(symbols, instances);

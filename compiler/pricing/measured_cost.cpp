@@ -201,16 +201,16 @@ void MeasuredCost::watch() {
 }
 
 void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<StepSpec> specs) {
-  std::vector<CostRow> settled, unsettled;
+  std::vector<CostRow> steady, unsettled;
   for (auto [key, time] : llvm::zip(keys, measure_steps(*backend_, specs, measure_))) {
     if (time) {
       std::optional<double> before = database_->find(key); // if it is timed again
       if (before && *before <= time->microseconds) continue;
-      if (time->settled)
+      if (time->steady)
         unsettled_.erase(key);
       else
         unsettled_.insert(key);
-      (time->settled ? settled : unsettled)
+      (time->steady ? steady : unsettled)
           .push_back({key, time->microseconds, time->implementation, time->low_us, time->high_us,
                       time->runs});
       continue;
@@ -218,7 +218,7 @@ void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef
     first_failures_.push_back(key);
     failures_[key] = time.error().message;
   }
-  database_->store(settled);
+  database_->store(steady);
   database_->remember(unsettled);
   timed_ += specs.size();
 }

@@ -1,6 +1,6 @@
 // The cost model that measures: each distinct operator instance is timed once on a backend
 // (runtime/measure/measure.h) and stored in the cost database (runtime/measure/cost_db.h), so that
-// a second run measures nothing. A price that is not settled, because the machine was busy, is
+// a second run measures nothing. A price that is not steady, because the machine was busy, is
 // valid for the life of the model and is not stored: a later run measures it again.
 #pragma once
 

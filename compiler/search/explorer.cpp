@@ -32,14 +32,14 @@ Explorer::Explorer(EGraph& egraph, llvm::ArrayRef<Rule> rules, const ExplorerOpt
   }
 }
 
-void Explorer::settle() {
+void Explorer::rebuild() {
   egraph_.rebuild();
   if (options_.cycle_filter != CycleFilter::None) cycles_.break_cycles();
   order_is_old_ = false;
 }
 
 void Explorer::refresh_order() {
-  if (order_is_old_) settle();
+  if (order_is_old_) rebuild();
 }
 
 // --- finding ------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ Explorer::Step Explorer::apply_everywhere(const CompiledRule& rule) {
   }
   // Matches that were skipped must be found again later.
   if (step.complete) egraph_.set_rule_seen(rule.id, mark);
-  settle();
+  rebuild();
   return step;
 }
 

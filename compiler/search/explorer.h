@@ -43,7 +43,7 @@ public:
   bool full() const { return node_count(egraph_) >= options_.node_limit; }
 
   /// Rebuilds the e-graph and filters the nodes that close cycles. Every action ends with it.
-  void settle();
+  void rebuild();
   /// Must be called after rollback and redo, because the cycle filter's order is then out of date.
   void moved() { order_is_old_ = true; }
 
@@ -64,7 +64,7 @@ public:
       llvm::function_ref<bool(uint64_t)> wanted = [](uint64_t) { return true; });
   /// Applies a match unchanged. The match may come from an earlier state, or from the original of
   /// which this e-graph is a replica; in the latter case `from` maps its values to this e-graph's
-  /// symbols. Does not settle.
+  /// symbols. Does not rebuild.
   Outcome apply(const Match& match, SymbolMap* from = nullptr);
 
   size_t memory_bytes() const;

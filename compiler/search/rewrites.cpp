@@ -11,7 +11,7 @@ Rewrites::Rewrites(const Graph& graph, llvm::ArrayRef<Rule> rules, const Explore
                    bool record)
     : graph_(graph), egraph_(egraph_of(graph)), explorer_(egraph_, rules, options) {
   if (record) egraph_.record_history();
-  explorer_.settle();
+  explorer_.rebuild();
   explorer_.find_new(0, matches_);
   source_.resize(egraph_.class_bound());
   for (uint32_t n = 0; n < egraph_.node_bound(); ++n)
@@ -23,7 +23,7 @@ std::optional<Graph> Rewrites::make(size_t i) {
   uint32_t nodes = egraph_.node_bound();
   std::optional<Graph> out;
   if (explorer_.apply(matches_[i]) == Outcome::Applied) {
-    explorer_.settle();
+    explorer_.rebuild();
     out = rebuilt(nodes);
     if (out && egraph_.recording()) history_ = history_of(egraph_);
   }

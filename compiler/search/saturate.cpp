@@ -64,7 +64,7 @@ private:
   bool apply_single(PendingMatches& turn);
   bool apply_joint(PendingMatches& turn);
   void count(const PendingMatches& turn, Outcome outcome);
-  void settle();
+  void rebuild();
   bool multi_spent() const {
     return options_.multi_node_limit != 0 && multi_nodes_ >= options_.multi_node_limit;
   }
@@ -111,8 +111,8 @@ private:
 SaturateReport Saturation::run() {
   egraph_.reserve(std::min<size_t>(options_.node_limit, size_t{1} << 20));
   egraph_.rebuild();
-  settle();
-  phase(report_.settle_s);
+  rebuild();
+  phase(report_.rebuild_s);
   report_.stop = StopReason::Iterations;
   for (int i = 0; i < options_.iterations; ++i) {
     if (over_limit()) break;
@@ -150,7 +150,7 @@ bool Saturation::iterate(int iteration) {
 }
 
 /// Rebuilds and breaks cycles.
-void Saturation::settle() {
+void Saturation::rebuild() {
   report_.memory_bytes = std::max(report_.memory_bytes, memory_bytes());
   egraph_.rebuild();
   if (options_.cycle_filter != CycleFilter::None) cycles_.break_cycles();
@@ -311,8 +311,8 @@ bool Saturation::finish(std::vector<PendingMatches>& pending_matches, uint32_t m
     for (const PendingMatches& turn : pending_matches)
       if (!turn.partial) egraph_.set_rule_seen(turn.rule->id, mark);
   waiting_bytes_ = 0;
-  settle();
-  phase(report_.settle_s);
+  rebuild();
+  phase(report_.rebuild_s);
   return complete && !over_limit();
 }
 

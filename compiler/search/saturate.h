@@ -52,8 +52,8 @@ struct SaturateReport {
   size_t nodes = 0, classes = 0, filtered = 0;
   size_t matches = 0; // over all rules
   double seconds = 0;
-  double search_s = 0, apply_s = 0, settle_s = 0; // settle: rebuilding and breaking cycles
-  size_t memory_bytes = 0;                        // peak of e-graph and search
+  double search_s = 0, apply_s = 0, rebuild_s = 0; // rebuild: and breaking cycles
+  size_t memory_bytes = 0;                         // peak of e-graph and search
   uint64_t seed = 0;
   std::vector<RuleStats> rules; // by RuleId
 };

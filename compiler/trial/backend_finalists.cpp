@@ -95,7 +95,7 @@ TimeTrust trust_of(llvm::ArrayRef<Disturbance> rounds) {
   constexpr int kRounds = 2; // a minimum of a single round may be chance
   auto slight = llvm::count(rounds, Disturbance::Slight);
   auto none = llvm::count(rounds, Disturbance::None);
-  return none >= kRounds            ? TimeTrust::Settled
+  return none >= kRounds            ? TimeTrust::Steady
          : none + slight >= kRounds ? TimeTrust::Unconfirmed
                                     : TimeTrust::Passing;
 }

@@ -1,7 +1,7 @@
 // Persistent results and comparisons of whole graphs.
 //
 // For each source, with rules and options, the last result that was run is stored. The next search
-// must improve on it (settled_search.h), so results never get worse. A search is repeated if
+// must improve on it (refined_search.h), so results never get worse. A search is repeated if
 // nothing was found, or if its result lost to the source while other programs took a little of the
 // machine.
 //

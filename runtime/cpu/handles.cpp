@@ -104,7 +104,7 @@ namespace {
 
 /// Returns the primitive's descriptor, with the layouts that it chose in place of `any`.
 template <class Desc>
-Desc settled(const PrimitiveDescHandle& pd, dnnl_query_t query, bool has_bias(const Desc&)) {
+Desc chosen_desc(const PrimitiveDescHandle& pd, dnnl_query_t query, bool has_bias(const Desc&)) {
   const Desc* asked = nullptr;
   dnnl_primitive_desc_query(pd.get(), query, 0, static_cast<void*>(&asked));
   Desc desc = *asked;
@@ -129,10 +129,10 @@ Result<PrimitiveDescHandle> without_activation(const PrimitiveDescHandle& pd, bo
   dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
   dnnl_primitive_desc_query(pd.get(), dnnl_query_primitive_kind, 0, &kind);
   if (kind == dnnl_convolution) {
-    auto desc = settled<dnnl_convolution_desc_t>(pd, dnnl_query_convolution_d, has_bias);
+    auto desc = chosen_desc<dnnl_convolution_desc_t>(pd, dnnl_query_convolution_d, has_bias);
     return make_primitive_desc(&desc, attr, engine, "conv2d", avoid);
   }
-  auto desc = settled<dnnl_matmul_desc_t>(pd, dnnl_query_matmul_d, has_bias);
+  auto desc = chosen_desc<dnnl_matmul_desc_t>(pd, dnnl_query_matmul_d, has_bias);
   return make_primitive_desc(&desc, attr, engine, "matmul", avoid);
 }
 

@@ -56,7 +56,7 @@ public:
       bool quiet = !options.watch || options.watch->quiet();
       note(executable_->steps(), quiet);
       for (auto [time, quiet_figures] : llvm::zip(times_, quiet_))
-        time.settled = repeated(time.microseconds, quiet_figures, options.repeat_within);
+        time.steady = repeated(time.microseconds, quiet_figures, options.repeat_within);
     }
     return {};
   }
@@ -65,12 +65,12 @@ public:
 
 private:
   /// Returns true if another round is needed: the usual number,
-  /// and as many again for steps that are not settled.
+  /// and as many again for steps that are not steady.
   bool should_continue(int round, double spent, int rounds) const {
     constexpr int kLeastRounds = 2;
     if (round < rounds && (round < kLeastRounds || spent <= seconds_)) return true;
-    bool settled = llvm::all_of(times_, [](const StepTime& time) { return time.settled; });
-    return !settled && round < 2 * rounds && (round <= kLeastRounds || spent <= 2 * seconds_);
+    bool steady = llvm::all_of(times_, [](const StepTime& time) { return time.steady; });
+    return !steady && round < 2 * rounds && (round <= kLeastRounds || spent <= 2 * seconds_);
   }
 
   /// Returns true if a second undisturbed round came close to the least of all.

@@ -17,8 +17,8 @@
 //
 // Noise on a shared machine can only add time: all steps are timed in several rounds,
 // and the least of the rounds' medians counts.
-// A time is settled if it was repeated in rounds without other computing programs
-// (machine_watch.h). Steps that are not settled get as many rounds again.
+// A time is steady if it was repeated in rounds without other computing programs
+// (machine_watch.h). Steps that are not steady get as many rounds again.
 #pragma once
 
 #include "runtime/backend.h"
@@ -76,7 +76,7 @@ struct StepTime {
   int runs = 0;
   /// False: other programs may have added to the time. It is an upper bound
   /// and should be measured again.
-  bool settled = true;
+  bool steady = true;
 };
 
 /// The price of a whole run, as the sum over groups: steps that a backend fuses

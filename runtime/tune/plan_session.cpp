@@ -173,7 +173,7 @@ private:
     llvm::BitVector done(static_cast<unsigned>(graph_.operators.size()));
     done.set(static_cast<unsigned>(first_reusable()), done.size());
     std::vector<TuneStep> steps, later;
-    auto settle = [&](const TuneStep& planned, bool is_last) {
+    auto add_step = [&](const TuneStep& planned, bool is_last) {
       TuneStep step =
           revised(planned, [&](size_t node) { return done.test(static_cast<unsigned>(node)); });
       if (planned.reused && (!step.reused || step.expected <= 1) && !is_last) {
@@ -183,8 +183,8 @@ private:
       done.set(static_cast<unsigned>(step.op));
       steps.push_back(step);
     };
-    for (const TuneStep& step : plan_.steps) settle(step, /*is_last=*/false);
-    for (const TuneStep& step : later) settle(step, /*is_last=*/true);
+    for (const TuneStep& step : plan_.steps) add_step(step, /*is_last=*/false);
+    for (const TuneStep& step : later) add_step(step, /*is_last=*/true);
     plan_.steps = std::move(steps);
   }
 

@@ -85,7 +85,7 @@ private:
 };
 
 Pact24Report Search::run() {
-  explorer_.settle();
+  explorer_.rebuild();
   report_.start_cost = price_now();
   double cost = report_.start_cost;
   tree_.push_back(new_node(cost));
@@ -263,7 +263,7 @@ void Search::commit(int32_t action) {
   [[maybe_unused]] bool done = egraph_.redo(tree_[child].change);
   assert(done);
   egraph_.release(root_);
-  explorer_.settle();
+  explorer_.rebuild();
   without_effect_ = tree_[child].applied == 0 ? without_effect_ + 1 : 0;
   if (options_.reuse_tree) return keep_subtree(child);
   double cost = tree_[child].cost;

@@ -3,7 +3,7 @@
 #include "compiler/api/backends/backends.h"
 #include "compiler/api/public_types.h"
 #include "compiler/extract/cost/price_features.h"
-#include "compiler/optimizer/settled_search.h"
+#include "compiler/optimizer/refined_search.h"
 #include "compiler/pricing/cost_model.h"
 #include "compiler/trial/backend_finalists.h"
 #include "lang/core/support/random.h"
@@ -340,7 +340,7 @@ Result<void> Calibrator::time_in_place(const ModelRequest& network) {
     rows.push_back({instance_key(graph.symbols(), time.instance), time.microseconds, "in place"});
     judge(costs->guess(graph.symbols(), time.instance), time.microseconds);
   }
-  if (nodes->front().trust != TimeTrust::Settled) {
+  if (nodes->front().trust != TimeTrust::Steady) {
     report.unsettled += rows.size();
     return {};
   }

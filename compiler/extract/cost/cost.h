@@ -55,7 +55,7 @@ struct PlacedTime {
 
 /// How far times within whole runs can be reused after the search that measured them.
 enum class TimeTrust : uint8_t {
-  Settled,     // the machine was idle: kept
+  Steady,      // the machine was idle: kept
   Unconfirmed, // some load on the machine: kept once a second search agrees
   Passing,     // more load, or a run that no other model shares: not kept
 };
@@ -66,7 +66,7 @@ public:
   /// Returns the name in reports: "analytic:cpu", "measured:cpu", "file:costs.json".
   virtual std::string name() const = 0;
   /// Returns the microseconds of one run: >= 0, infinite if no backend can run it. Deterministic:
-  /// the same instance has the same price for the life of the model, unless settle() or
+  /// the same instance has the same price for the life of the model, unless refine_prices() or
   /// learn_placed() changes it. Not called for weight-only operators.
   virtual double price(const Symbols& symbols, const OpInstance& instance) = 0;
   /// Notifies the model of the next prices to be requested, so that a model that measures can
@@ -77,14 +77,14 @@ public:
   virtual bool known(const Symbols&, llvm::ArrayRef<OpInstance>) { return true; }
   /// Returns true if prepare() is useful because prices are measured.
   virtual bool needs_preparation() const { return false; }
-  /// Returns true if prices are estimates that settle() can improve.
+  /// Returns true if prices are estimates that refine_prices() can improve.
   virtual bool guesses() const { return false; }
   /// Measures, until `stop`, the uncertain prices on which a decision between graphs of about
   /// `graph_us` microseconds depends. Returns the sum of the changes of prices in microseconds,
   /// each times its weight; infinite if an operator turned out to be impossible. If it is not 0,
   /// all prices requested before are invalid.
-  virtual double settle(const Symbols&, llvm::ArrayRef<PriceUse>, double /*graph_us*/,
-                        const StopToken& /*stop*/) {
+  virtual double refine_prices(const Symbols&, llvm::ArrayRef<PriceUse>, double /*graph_us*/,
+                               const StopToken& /*stop*/) {
     return 0;
   }
   /// Returns true if times within whole runs would make these prices more accurate.
@@ -113,7 +113,7 @@ public:
   double price(const OpInstance& instance);
   /// Passes the instances that were not requested before to the model.
   void prepare(llvm::ArrayRef<OpInstance> instances);
-  /// Clears all prices, after they have become invalid (CostModel::settle).
+  /// Clears all prices, after they have become invalid (CostModel::refine_prices).
   void forget() {
     entries_.clear();
     size_ = 0;

@@ -60,9 +60,9 @@ public:
     return inner_.known(symbols, instances);
   }
   bool guesses() const override { return inner_.guesses(); }
-  double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
-                const StopToken& stop) override {
-    double moved_us = inner_.settle(symbols, uses, graph_us, stop);
+  double refine_prices(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
+                       const StopToken& stop) override {
+    double moved_us = inner_.refine_prices(symbols, uses, graph_us, stop);
     if (moved_us > 0) table_.microseconds.clear(); // all valid prices are requested again
     return moved_us;
   }

@@ -32,7 +32,7 @@ public:
 
   /// Reduces the problem. Returns nullopt if stopped; then each step ends where it is.
   std::optional<ReducedProblem> run() {
-    settle_free_classes();
+    fix_free_classes();
     take_nodes();
     drop_dominated();
     mark_reachable();
@@ -54,7 +54,7 @@ private:
     FewClasses children;
   };
   struct ClassState {
-    bool settled = false; // free: chosen as greedy chose
+    bool fixed = false; // free: chosen as greedy chose
     bool contracted = false;
     bool reachable = false;
     bool root = false;
@@ -67,9 +67,9 @@ private:
 
   bool stores(uint32_t cls) const { return bytes_matter_ && from_.stored_bytes({cls}) > 0; }
 
-  void settle_free_classes() {
+  void fix_free_classes() {
     for (uint32_t c = 0; c < classes_.size(); ++c)
-      classes_[c].settled = is_free(c) && !stores(c) && stores_nothing(c);
+      classes_[c].fixed = is_free(c) && !stores(c) && stores_nothing(c);
     for (ClassIx root : from_.roots()) classes_[root.index].root = true;
   }
 
@@ -88,13 +88,13 @@ private:
   void take_nodes() {
     for (uint32_t n = 0; n < nodes_.size() && !poll_.after(8); ++n) {
       uint32_t cls = from_.class_of({n}).index;
-      if (!from_.usable({n}) || pruned_[n] || classes_[cls].settled) continue;
+      if (!from_.usable({n}) || pruned_[n] || classes_[cls].fixed) continue;
       if (only_stored(cls) && !(greedy_.choice.node[cls] == NodeIx{n})) continue;
       bool extractable = true;
       FewClasses& children = nodes_[n].children;
       for (ClassIx child : from_.children({n})) {
         extractable &= greedy_.tree_cost[child.index] != kInfiniteCost;
-        if (!classes_[child.index].settled && !only_stored(cls)) children.push_back(child.index);
+        if (!classes_[child.index].fixed && !only_stored(cls)) children.push_back(child.index);
       }
       if (!extractable) continue;
       llvm::sort(children);
@@ -137,7 +137,7 @@ private:
     }
     std::vector<uint32_t> stack;
     auto reach = [&](uint32_t cls) {
-      if (classes_[cls].reachable || classes_[cls].settled) return;
+      if (classes_[cls].reachable || classes_[cls].fixed) return;
       classes_[cls].reachable = true;
       stack.push_back(cls);
     };
@@ -250,13 +250,13 @@ private:
 
   ReducedProblem build() {
     ReducedProblem out;
-    out.settled = Choice(classes_.size());
+    out.fixed = Choice(classes_.size());
     out.class_in_reduced.resize(classes_.size());
     for (uint32_t c = 0; c < classes_.size(); ++c) {
       const ClassState& cls = classes_[c];
       // Includes classes below a class that is only stored.
-      if (is_free(c)) out.settled.node[c] = greedy_.choice.node[c];
-      if (cls.contracted) out.settled.node[c] = {cls.nodes[0]};
+      if (is_free(c)) out.fixed.node[c] = greedy_.choice.node[c];
+      if (cls.contracted) out.fixed.node[c] = {cls.nodes[0]};
       if (!cls.reachable || cls.contracted) continue;
       out.class_in_reduced[c] = out.problem.add_class();
       out.problem.set_stored_bytes(out.class_in_reduced[c], from_.stored_bytes({c}));
@@ -311,7 +311,7 @@ std::optional<ReducedProblem> reduce(const ExtractionProblem& problem, const Gre
 }
 
 Choice ReducedProblem::expand(const ExtractionProblem& original, const Choice& reduced) const {
-  Choice choice = settled;
+  Choice choice = fixed;
   for (uint32_t c = 0; c < class_in_reduced.size(); ++c) {
     if (!class_in_reduced[c].valid()) continue;
     NodeIx node = reduced[class_in_reduced[c]];

@@ -32,7 +32,7 @@ struct ReducedProblem {
   /// By class of the original: its class in `problem`, or invalid.
   std::vector<ClassIx> class_in_reduced;
   /// By class of the original: nodes chosen by the reductions.
-  Choice settled;
+  Choice fixed;
   /// Extends a choice for `problem` to one for the original; complete and acyclic if the former is.
   Choice expand(const ExtractionProblem& original, const Choice& reduced) const;
 };

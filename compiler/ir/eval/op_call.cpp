@@ -31,7 +31,8 @@ OpCall::OpCall(Nodes& nodes, Report& report, const Frame& frame, ast::ExprId id,
 
 Val OpCall::result(llvm::MutableArrayRef<Val> given) {
   Operands operands;
-  if (!place_arguments(given) || !complete() || !settle(operands) || !finish_attributes(operands))
+  if (!place_arguments(given) || !complete() || !convert_operands(operands) ||
+      !finish_attributes(operands))
     return {};
   llvm::SmallVector<Value, kMaxAttrs> attrs;
   for (const auto& attr : attrs_) attrs.push_back(*attr);
@@ -55,7 +56,7 @@ bool OpCall::complete() {
 
 /// Converts operands to nodes. Literals take the dtype of the first operand that has one, except
 /// for operands with a fixed dtype.
-bool OpCall::settle(Operands& out) {
+bool OpCall::convert_operands(Operands& out) {
   auto own = [&](size_t i) {
     return info_.variadic() ? std::nullopt : own_dtype(info_.operands()[i].name);
   };

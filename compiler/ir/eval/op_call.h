@@ -26,7 +26,7 @@ private:
   bool place_positional(const ast::Arg& arg, Val val);
   void place_list(const ast::Arg& arg, const Val& list);
   bool complete();
-  bool settle(Operands& out);
+  bool convert_operands(Operands& out);
   bool set_attribute(size_t slot, const ast::Arg& arg, const Val& given);
   bool finish_attributes(const Operands& operands);
 

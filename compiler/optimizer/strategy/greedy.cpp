@@ -25,7 +25,7 @@ public:
   }
 
   void run() {
-    explorer_.settle();
+    explorer_.rebuild();
     best_us_ = price();
     while (const CompiledRule* rule = best_rule()) {
       Explorer::Step step = explorer_.apply_everywhere(*rule);

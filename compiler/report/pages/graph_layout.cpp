@@ -60,7 +60,7 @@ private:
   void sort_row(std::vector<uint32_t>& row, bool down);
   size_t crossings() const;
   void place();
-  void settle(llvm::ArrayRef<uint32_t> row, bool down, bool both);
+  void place_row(llvm::ArrayRef<uint32_t> row, bool down, bool both);
   double wanted(const Vertex& v, bool down, bool both) const;
   std::vector<std::pair<uint32_t, double>> ports(uint32_t node,
                                                  llvm::function_ref<double(uint32_t)> middle) const;
@@ -190,7 +190,7 @@ double Layers::wanted(const Vertex& v, bool down, bool both) const {
 }
 
 /// Computes the nearest positions in the least-squares sense that preserve order and distances.
-void Layers::settle(llvm::ArrayRef<uint32_t> row, bool down, bool both) {
+void Layers::place_row(llvm::ArrayRef<uint32_t> row, bool down, bool both) {
   struct Block {
     double sum, weight;
     size_t count;
@@ -228,7 +228,7 @@ void Layers::place() {
   for (int sweep = 0; sweep < kPlaceSweeps; ++sweep) {
     bool down = sweep % 2 == 0, both = sweep + 4 >= kPlaceSweeps;
     for (size_t k = 0; k < rows_.size(); ++k)
-      settle(rows_[down ? k : rows_.size() - 1 - k], down, both);
+      place_row(rows_[down ? k : rows_.size() - 1 - k], down, both);
   }
 }
 

@@ -306,7 +306,7 @@ bool OperatorGuess::make_pad(TermId id, const Shape* want) {
   if (s.size() == 4 && draws_.chance(70)) // as a convolution would
     before[0] = before[1] = after[0] = after[1] = 0;
   Value b = terms_.attr_or(term, 0, Value::of_ints(before));
-  terms_.settle(term, 0, b); // later parts may depend on it
+  terms_.fix_slot(term, 0, b); // later parts may depend on it
   Value a = terms_.attr_or(term, 1, Value::of_ints(after));
   if (want) {
     if (b.ints.size() != s.size() || a.ints.size() != s.size()) return false;

@@ -147,7 +147,7 @@ int64_t AttemptTerms::int_or(const Term& term, size_t slot, int64_t otherwise) c
   return v.is(Value::Kind::Int) ? v.number : otherwise;
 }
 
-void AttemptTerms::settle(const Term& term, size_t slot, const Value& value) {
+void AttemptTerms::fix_slot(const Term& term, size_t slot, const Value& value) {
   if (term.attrs[slot].kind == TermAttr::Kind::Variable)
     in_.values[term.attrs[slot].variable] = symbols_.value(value);
 }

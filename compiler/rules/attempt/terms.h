@@ -53,7 +53,7 @@ public:
   Value attr_or(const Term& term, size_t slot, Value otherwise) const;
   int64_t int_or(const Term& term, size_t slot, int64_t otherwise) const;
   /// Binds a variable in the slot now: other slots may depend on it.
-  void settle(const Term& term, size_t slot, const Value& value);
+  void fix_slot(const Term& term, size_t slot, const Value& value);
   /// Returns true if a slot is computed by a condition from a value that is not known yet, usually
   /// the operand.
   bool waits_for_type(const Term& term) const;

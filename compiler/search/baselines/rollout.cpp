@@ -34,7 +34,7 @@ private:
   size_t search(const CompiledRule& rule);
   size_t search_single(const CompiledRule& rule);
   Outcome apply_row(const CompiledRule& rule, size_t row);
-  void settle();
+  void break_cycles();
   uint32_t draw(size_t bound) { return static_cast<uint32_t>(rng_() % bound); }
   size_t memory_bytes() const {
     return egraph_.memory_bytes() + matcher_.memory_bytes() + joiner_.memory_bytes() +
@@ -64,7 +64,7 @@ private:
 
 RolloutReport Rollouts::run() {
   egraph_.rebuild();
-  settle();
+  break_cycles();
   report_.start_cost = report_.best_cost = cost_(egraph_);
   root_ = egraph_.checkpoint();
   while (report_.rollouts < options_.rollouts) {
@@ -92,7 +92,7 @@ RolloutReport Rollouts::run() {
 /// Runs one rollout from the root. Keeps the changes that led to its best state if that state is
 /// the best of all rollouts.
 void Rollouts::roll() {
-  settle(); // the cycle filter's order belongs to another state
+  break_cycles(); // the cycle filter's order belongs to another state
   double best = report_.start_cost;
   Checkpoint at = root_, best_at = root_;
   for (int i = 0; i < options_.depth && node_count(egraph_) < options_.node_limit; ++i) {
@@ -150,7 +150,7 @@ bool Rollouts::apply(const CompiledRule& rule) {
   // Matches that were skipped must be found again later.
   if (count == found && found < options_.node_limit) egraph_.set_rule_seen(rule.id, mark);
   egraph_.rebuild();
-  settle();
+  break_cycles();
   return news;
 }
 
@@ -188,7 +188,7 @@ Outcome Rollouts::apply_row(const CompiledRule& rule, size_t row) {
   return applier_.apply_single(rule, rows_[row]);
 }
 
-void Rollouts::settle() {
+void Rollouts::break_cycles() {
   if (options_.cycle_filter != CycleFilter::None) cycles_.break_cycles();
 }
 

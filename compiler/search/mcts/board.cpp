@@ -28,7 +28,7 @@ size_t Board::act(const Action& action, uint32_t depth, Simulation& simulation) 
     done.applied += outcome == Outcome::Applied;
     done.cyclic += outcome == Outcome::Cyclic;
   }
-  explorer.settle();
+  explorer.rebuild();
   double after = done.applied > 0 ? incumbent.update() : before;
   done.state = state(depth);
   done.action = pool.features(action.rule, action.grain, done.applied);

@@ -130,7 +130,7 @@ MctsReport TreeSearch::run() {
 }
 
 void TreeSearch::start() {
-  board_.explorer.settle();
+  board_.explorer.rebuild();
   report_.start_cost = report_.best_cost = board_.source_cost = board_.incumbent.update();
   SearchTree::Node& root = tree_.add();
   root.incumbent = board_.incumbent.save();
@@ -503,7 +503,7 @@ void TreeSearch::commit(int32_t child) {
   assert(done);
   if (helpers_) helpers_->follow(node.change);
   egraph_.release(root_);
-  board_.explorer.settle();
+  board_.explorer.rebuild();
   SearchTree::Node& root = tree_.root();
   // Keep the pool order: match numbers are positions in it.
   std::vector<Match> found = std::move(root.found);

@@ -120,7 +120,7 @@ private:
   std::string phase_;            // as reported
   std::optional<Finding> plain_; // result of plain saturation, held back until the end
   /// Keys of segments in which nothing was found, by tree search and by thorough saturation.
-  std::set<std::vector<uint32_t>> settled_[2];
+  std::set<std::vector<uint32_t>> exhausted_[2];
   std::vector<GraphBound> bounds_; // from e-graphs of the whole network
   double reserved_s_ = 0;          // for bounds at the end
   Clock::time_point start_ = Clock::now(), deadline_;
@@ -141,7 +141,7 @@ PortfolioReport PortfolioSearch::run() {
     if (options_.use_focus && plain_ && !stopped()) focus();
     if (limit == last || stopped()) break;
     limit = std::min(last, limit * kStageGrowth);
-    for (auto& keys : settled_) keys.clear(); // larger e-graphs may contain better graphs
+    for (auto& keys : exhausted_) keys.clear(); // larger e-graphs may contain better graphs
   }
   if (plain_) keep_better(*plain_, "whole network, saturation");
   options_.mcts.explore.node_limit = last;
@@ -263,7 +263,7 @@ bool PortfolioSearch::sweep(int number, bool thorough, bool longer) {
   std::vector<int64_t> number_of(s.tasks.size(), -1);
   for (uint32_t t = 0; t < s.tasks.size(); ++t) {
     size_t first = static_cast<size_t>(llvm::find(s.task_of, t) - s.task_of.begin());
-    if (options_.use_repeats && settled_[thorough].count(s.places[first].key)) continue;
+    if (options_.use_repeats && exhausted_[thorough].count(s.places[first].key)) continue;
     number_of[t] = static_cast<int64_t>(tasks.size());
     tasks.push_back(s.tasks[t]);
     if (thorough) tasks.back().kind = SearchTask::Kind::Thorough;
@@ -278,7 +278,7 @@ bool PortfolioSearch::sweep(int number, bool thorough, bool longer) {
     int64_t at = number_of[s.task_of[i]];
     if (at < 0) continue;
     if (!found[at].graph) {
-      settled_[thorough].insert(s.places[i].key);
+      exhausted_[thorough].insert(s.places[i].key);
       continue;
     }
     replacements[i] = {&s.places[i], &*found[at].graph};

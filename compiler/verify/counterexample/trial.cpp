@@ -179,8 +179,8 @@ std::optional<Trial::Difference> Trial::run_beyond_rounding(const LeafValues& va
                          results == Results::Finite);
   auto differs = [](const Comparison& output) { return output.differs(); };
   auto found = llvm::find_if(outputs, differs);
-  bool settled = exact && found != outputs.end() && found->farthest() > tolerance_ * plain.largest;
-  for (uint32_t draw = 0; draw < kDraws && !settled && found != outputs.end(); ++draw) {
+  bool decided = exact && found != outputs.end() && found->farthest() > tolerance_ * plain.largest;
+  for (uint32_t draw = 0; draw < kDraws && !decided && found != outputs.end(); ++draw) {
     TypedRun noisy = evaluate_noisy(joined_.graph, typed_leaves(values), wanted_, {alone_, draw});
     for (size_t i = 0; i < outputs.size(); ++i)
       outputs[i].see(noisy.wanted[2 * i], noisy.wanted[2 * i + 1]);

@@ -153,7 +153,7 @@ private:
   static Entry of(Register r) { return {false, r, 0}; }
 
   MapProgram finish(const Entry& result) {
-    Register last = settle(result);
+    Register last = value_of(result);
     if (program_.code.empty() || last < program_.operands) emit(Instr::Copy, last);
     program_.code.back().out = kResult;
     return std::move(program_);
@@ -161,7 +161,7 @@ private:
 
   Entry apply(OpKind op, llvm::ArrayRef<Entry> args) {
     if (op == OpKind::Mul) {
-      Register a = settle(args[0]), b = settle(args[1]);
+      Register a = value_of(args[0]), b = value_of(args[1]);
       if (swish_of(a, b)) std::swap(a, b);
       if (swish_of(b, a)) return of(make_swish(a));
       return {true, a, b};
@@ -169,12 +169,12 @@ private:
     if (op == OpKind::Add && (args[0].product || args[1].product)) {
       const Entry &product = args[0].product ? args[0] : args[1],
                   &other = args[0].product ? args[1] : args[0];
-      return of(emit(Instr::MulAdd, product.a, product.b, settle(other)));
+      return of(emit(Instr::MulAdd, product.a, product.b, value_of(other)));
     }
     std::optional<Instr> instr = pointwise_instr(op);
     if (!instr) return by_formula(*formula_of(op), args);
     llvm::SmallVector<Register, 3> from(3, 0);
-    for (size_t i = 0; i < args.size(); ++i) from[i] = settle(args[i]);
+    for (size_t i = 0; i < args.size(); ++i) from[i] = value_of(args[i]);
     return of(emit(*instr, from[0], from[1], from[2]));
   }
 
@@ -206,7 +206,7 @@ private:
                        : step.kind == FormulaStep::Kind::Literal ? literal(step.literal)
                                                                  : apply(step.op, of_step));
       if (uint16_t times = readers[values.size() - 1]; times > 1)
-        values.back() = of(keep(settle(values.back()), times - 1));
+        values.back() = of(keep(value_of(values.back()), times - 1));
     }
     return values.back();
   }
@@ -222,7 +222,7 @@ private:
     return of(out);
   }
 
-  Register settle(const Entry& entry) {
+  Register value_of(const Entry& entry) {
     return entry.product ? emit(Instr::Mul, entry.a, entry.b) : entry.a;
   }
 

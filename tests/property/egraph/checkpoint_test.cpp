@@ -17,7 +17,7 @@ TEST(EGraphProperty, InvariantsHoldAfterRandomChanges) {
     Fuzzer fuzzer(egraph, seed + 1000);
     for (int round = 0; round < 6; ++round) {
       fuzzer.change(15);
-      fuzzer.settle();
+      fuzzer.rebuild();
       ASSERT_EQ(verify(egraph), "") << "seed " << seed << "\n" << dump(egraph);
       ASSERT_TRUE(acyclic(egraph)) << "seed " << seed;
     }
@@ -112,7 +112,7 @@ TEST(EGraphProperty, RollingBackAndForwardRestoresTheGraphExactly) {
   egraph.record_history();
   Fuzzer fuzzer(egraph, 99);
   fuzzer.change(40);
-  fuzzer.settle();
+  fuzzer.rebuild();
   struct Saved {
     Checkpoint checkpoint;
     EGraph copy;
@@ -124,7 +124,7 @@ TEST(EGraphProperty, RollingBackAndForwardRestoresTheGraphExactly) {
       stack.push_back({egraph.checkpoint(), EGraph(egraph)});
     }
     fuzzer.change(1 + static_cast<int>(fuzzer.pick(12)));
-    fuzzer.settle();
+    fuzzer.rebuild();
     if (fuzzer.pick(2)) continue;
     EGraph after(egraph);
     size_t to = fuzzer.pick(static_cast<uint32_t>(stack.size()));
@@ -135,7 +135,7 @@ TEST(EGraphProperty, RollingBackAndForwardRestoresTheGraphExactly) {
     if (fuzzer.pick(3) == 0) continue;
     // An excursion in between must not affect the delta.
     fuzzer.change(5);
-    fuzzer.settle();
+    fuzzer.rebuild();
     if (egraph.version() != stack[to].copy.version()) {
       EXPECT_FALSE(egraph.redo(delta));
     }
@@ -159,7 +159,7 @@ TEST(EGraphProperty, ARollbackInTheMiddleOfAChangeIsClean) {
     EGraph egraph = seeded(seed);
     Fuzzer fuzzer(egraph, seed);
     fuzzer.change(30);
-    fuzzer.settle();
+    fuzzer.rebuild();
     EGraph copy(egraph);
     Checkpoint start = egraph.checkpoint();
     fuzzer.change(20); // not rebuilt

@@ -68,7 +68,7 @@ public:
     }
   }
 
-  void settle() {
+  void rebuild() {
     egraph_.rebuild();
     Cycles(egraph_).break_cycles();
   }

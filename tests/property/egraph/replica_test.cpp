@@ -20,7 +20,7 @@ struct Pair {
       for (int i = 40; i-- > 0;) symbols->attrs({symbols->value(Value::of_int(i))});
     if (own_symbols) symbols->type(f32({2, 4}));
     fuzzer.change(40);
-    fuzzer.settle();
+    fuzzer.rebuild();
     replica.emplace(original.replica(symbols, map));
   }
 
@@ -43,7 +43,7 @@ void excursion(EGraph& replica, uint64_t seed) {
   Checkpoint here = replica.checkpoint();
   Fuzzer own(replica, seed);
   own.change(6);
-  own.settle();
+  own.rebuild();
   replica.symbols().value(Value::of_int(static_cast<int64_t>(1000 + seed)));
   replica.rollback(here);
   replica.release(here);
@@ -59,7 +59,7 @@ void follow(bool own_symbols) {
     replicas.push_back(pair.replica->checkpoint());
     if (pair.fuzzer.pick(3) == 0) excursion(*pair.replica, static_cast<uint64_t>(round));
     pair.fuzzer.change(1 + static_cast<int>(pair.fuzzer.pick(12)));
-    pair.fuzzer.settle();
+    pair.fuzzer.rebuild();
     Delta delta = pair.original.take_back(originals.back());
     ASSERT_TRUE(pair.original.redo(delta));
     ASSERT_TRUE(pair.replica->feed(delta, pair.map)) << round;
@@ -96,12 +96,12 @@ TEST(Replica, ItsOwnChangesAreNotTakenForTheOriginals) {
   Pair pair(3, true);
   Checkpoint there = pair.original.checkpoint();
   pair.fuzzer.change(10);
-  pair.fuzzer.settle();
+  pair.fuzzer.rebuild();
   Delta delta = pair.original.take_back(there);
   Checkpoint here = pair.replica->checkpoint();
   Fuzzer own(*pair.replica, 5);
   own.change(10);
-  own.settle();
+  own.rebuild();
   EXPECT_FALSE(pair.replica->feed(delta, pair.map));
   pair.replica->rollback(here);
   EXPECT_TRUE(pair.replica->feed(delta, pair.map));

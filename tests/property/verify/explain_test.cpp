@@ -77,7 +77,7 @@ class Walk {
 public:
   Walk(EGraph& egraph, llvm::ArrayRef<Rule> rules, uint64_t seed)
       : egraph_(egraph), explorer_(egraph, rules, {400, 200, {}, {}}), rng_(seed) {
-    explorer_.settle();
+    explorer_.rebuild();
   }
 
   /// Applies some of the present matches.
@@ -86,7 +86,7 @@ public:
     explorer_.find_new(0, matches);
     for (int i = 0; i < count && !matches.empty() && !explorer_.full(); ++i)
       explorer_.apply(matches[rng_() % matches.size()]);
-    explorer_.settle();
+    explorer_.rebuild();
   }
 
   void round() {

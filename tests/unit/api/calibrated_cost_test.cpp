@@ -6,7 +6,7 @@
 #include "compiler/extract/cost/price_features.h"
 #include "compiler/ir/graph.h"
 #include "compiler/optimizer/optimize.h"
-#include "compiler/optimizer/settled_search.h"
+#include "compiler/optimizer/refined_search.h"
 #include "loading.h"
 #include "made_up_backend.h"
 
@@ -61,10 +61,11 @@ TEST_F(CalibratedCostTest, TimesAndKeepsPricesThatMatter) {
   {
     auto costs = model();
     PriceUse uses[] = {{large.instance(), 1}, {small.instance(), 1}};
-    EXPECT_TRUE(costs->settle(symbols, uses, 1000, {}));
+    EXPECT_TRUE(costs->refine_prices(symbols, uses, 1000, {}));
     EXPECT_EQ(timer.timed, 1u) << "the small one cannot matter";
     EXPECT_EQ(costs->price(symbols, large.instance()), 777);
-    EXPECT_FALSE(costs->settle(symbols, uses, 1000, {})) << "nothing is left to be found out";
+    EXPECT_FALSE(costs->refine_prices(symbols, uses, 1000, {}))
+        << "nothing is left to be found out";
     EXPECT_EQ(timer.timed, 1u);
   }
   EXPECT_EQ(model()->price(symbols, large.instance()), 777) << "kept in the database";
@@ -83,7 +84,7 @@ TEST_F(CalibratedCostTest, DoesNotTimeOperatorsWithPreciseGuesses) {
   OwnedInstance between = read("relu(f32[800000])");
   PriceUse uses[] = {{between.instance(), 1}};
   double guessed = costs->guess(symbols, between.instance()).microseconds;
-  EXPECT_FALSE(costs->settle(symbols, uses, 100 * guessed, {}));
+  EXPECT_FALSE(costs->refine_prices(symbols, uses, 100 * guessed, {}));
   EXPECT_EQ(timer.timed, before);
 }
 
@@ -102,7 +103,7 @@ TEST_F(CalibratedCostTest, PricesOperatorsThatCannotBeTimedAsInfinite) {
   timer.refused.insert("relu(f32[1048576])");
   auto costs = model();
   PriceUse uses[] = {{large.instance(), 1}};
-  EXPECT_TRUE(costs->settle(symbols, uses, 1000, {}));
+  EXPECT_TRUE(costs->refine_prices(symbols, uses, 1000, {}));
   EXPECT_TRUE(std::isinf(costs->price(symbols, large.instance())));
 }
 
@@ -126,11 +127,11 @@ TEST_F(CalibratedCostTest, ASurpriseIsTimedAgainAndTheLesserTimeCounts) {
   EXPECT_NEAR(costs->price(symbols, disturbed.instance()), usual, 1e-6 * usual);
 }
 
-TEST_F(CalibratedCostTest, CountsUnsettledPricesOnce) {
+TEST_F(CalibratedCostTest, CountsUnsteadyPricesOnce) {
   OwnedInstance relu = read("relu(f32[1048576])");
   std::string key = "relu(f32[1048576])";
   timer.first_times[key] = 500;
-  timer.times[key] = 600; // settled, but higher: the first time is kept
+  timer.times[key] = 600; // steady, but higher: the first time is kept
   auto costs = model();
   (void)costs->time(symbols, relu.instance(), {});
   costs->measured().time_again(symbols, relu.instance(), {});
@@ -142,7 +143,7 @@ TEST_F(CalibratedCostTest, NothingIsTimedOnceTheTimeIsOver) {
   OwnedInstance large = read("relu(f32[1048576])");
   auto costs = model();
   PriceUse uses[] = {{large.instance(), 1}};
-  EXPECT_FALSE(costs->settle(symbols, uses, 1000, StopToken().within(0)));
+  EXPECT_FALSE(costs->refine_prices(symbols, uses, 1000, StopToken().within(0)));
   EXPECT_EQ(timer.timed, 0u);
 }
 
@@ -155,14 +156,14 @@ TEST_F(CalibratedCostTest, ATimeInPlaceIsThePriceAndIsKept) {
     (void)costs->time(symbols, relu.instance(), {});
     EXPECT_EQ(costs->price(symbols, relu.instance()), 777);
     EXPECT_TRUE(costs->needs_placed_times(symbols, relu.instance()));
-    costs->learn_placed(symbols, placed, TimeTrust::Settled);
+    costs->learn_placed(symbols, placed, TimeTrust::Steady);
     EXPECT_EQ(costs->price(symbols, relu.instance()), 900);
     EXPECT_FALSE(costs->needs_placed_times(symbols, relu.instance()));
     PlacedTime later{relu.instance(), 1000};
-    costs->learn_placed(symbols, later, TimeTrust::Settled);
+    costs->learn_placed(symbols, later, TimeTrust::Steady);
     EXPECT_EQ(costs->price(symbols, relu.instance()), 900) << "prices are of one moment";
     PriceUse use{relu.instance(), 1};
-    EXPECT_EQ(costs->settle(symbols, use, 1000, {}), 0) << "nothing is left to be found out";
+    EXPECT_EQ(costs->refine_prices(symbols, use, 1000, {}), 0) << "nothing is left to be found out";
   }
   auto again = model();
   EXPECT_FALSE(again->needs_placed_times(symbols, relu.instance()));
@@ -170,7 +171,7 @@ TEST_F(CalibratedCostTest, ATimeInPlaceIsThePriceAndIsKept) {
   EXPECT_EQ(again->samples(), 2u) << "in place and alone";
 }
 
-TEST_F(CalibratedCostTest, DoesNotKeepUnsettledPlacedTimes) {
+TEST_F(CalibratedCostTest, DoesNotKeepUnsteadyPlacedTimes) {
   OwnedInstance relu = read("relu(f32[1048576])");
   PlacedTime placed{relu.instance(), 900};
   for (TimeTrust trust : {TimeTrust::Passing, TimeTrust::Unconfirmed}) {
@@ -234,7 +235,7 @@ TEST_F(CalibratedCostTest, GuessesAreOfTimesInPlaceOnceThereAreAny) {
   std::vector<PlacedTime> placed;
   for (size_t i : {2U, 8U, 22U, 28U})
     placed.push_back({instances[i], kRatio * costs->price(symbols, instances[i])});
-  costs->learn_placed(symbols, placed, TimeTrust::Settled);
+  costs->learn_placed(symbols, placed, TimeTrust::Steady);
   EXPECT_NEAR(costs->price(symbols, instances[15]), kRatio * alone, 0.05 * alone);
   EXPECT_NEAR(costs->price(symbols, unseen.instance()), kRatio * guessed, 0.05 * guessed);
 }
@@ -253,7 +254,7 @@ TEST_F(CalibratedCostTest, DoesNotUsePlacedTimesOfCalibrationNetworksElsewhere) 
   EXPECT_TRUE(costs->needs_placed_times(symbols, relu.instance()));
   EXPECT_GT(costs->price(symbols, relu.instance()), 4 * before);
   PlacedTime placed{relu.instance(), 500};
-  costs->learn_placed(symbols, placed, TimeTrust::Settled);
+  costs->learn_placed(symbols, placed, TimeTrust::Steady);
   EXPECT_EQ(costs->price(symbols, relu.instance()), 500);
 }
 
@@ -273,7 +274,7 @@ public:
     for (const Graph* graph : {&source, other}) {
       if (!graph) continue;
       PlacedNodes& placed = out.emplace_back();
-      placed.trust = TimeTrust::Settled;
+      placed.trust = TimeTrust::Steady;
       GraphInstances of = instances_of(*graph);
       for (size_t i = 0; i < of.nodes.size(); ++i) {
         auto said = times.find(instance_key(graph->symbols(), of.instances[i]));
@@ -284,9 +285,9 @@ public:
   }
 };
 
-struct SettledSearch : test::Loading {
+struct RefinedSearch : test::Loading {
   MadeUpTimer timer;
-  double settle_time_s = OptimizeOptions().settle_time_s;
+  double refine_time_s = OptimizeOptions().refine_time_s;
   bool search_on = false;
   Graph source = load("model m(x: f32[256, 256]) -> (y: f32[256, 256]) {\n"
                       "  param w: f32[256, 256]\n  relu(x @ w)\n}\n");
@@ -299,7 +300,7 @@ struct SettledSearch : test::Loading {
         std::make_unique<MeasuredCost>(std::make_unique<MadeUpBackend>(timer), options),
         *find_device_profile("cpu"));
     OptimizeOptions how;
-    how.settle_time_s = settle_time_s;
+    how.refine_time_s = refine_time_s;
     how.search_on = search_on;
     Result<Optimized> result = optimize(source, rules(), costs, how, runner);
     EXPECT_TRUE(result.ok());
@@ -307,7 +308,7 @@ struct SettledSearch : test::Loading {
   }
 };
 
-TEST_F(SettledSearch, RestartsIfTheResultCostsMoreThanGuessed) {
+TEST_F(RefinedSearch, RestartsIfTheResultCostsMoreThanGuessed) {
   timer.times["matmul(f32[256, 256], w f32[256, 256], none, none) {act = relu}"] = 1e6;
   Optimized result = optimised();
   EXPECT_GE(result.report.searches, 2u);
@@ -315,7 +316,7 @@ TEST_F(SettledSearch, RestartsIfTheResultCostsMoreThanGuessed) {
   EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
 }
 
-TEST_F(SettledSearch, TakesTheCheaperGraphOnceTimed) {
+TEST_F(RefinedSearch, TakesTheCheaperGraphOnceTimed) {
   timer.times["matmul(f32[256, 256], w f32[256, 256], none, none) {act = none}"] = 500;
   timer.times["relu(f32[256, 256])"] = 100;
   timer.times["matmul(f32[256, 256], w f32[256, 256], none, none) {act = relu}"] = 501;
@@ -329,7 +330,7 @@ constexpr const char* kProduct = "matmul(f32[256, 256], w f32[256, 256], none, n
 constexpr const char* kRelu = "relu(f32[256, 256])";
 constexpr const char* kFused = "matmul(f32[256, 256], w f32[256, 256], none, none) {act = relu}";
 
-TEST_F(SettledSearch, OperatorsArePricedWhereTheyRun) {
+TEST_F(RefinedSearch, OperatorsArePricedWhereTheyRun) {
   PlacingRunner runner;
   runner.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 510}};
   runner.speed = 0.5; // the times of the result are scaled to the speed at which the source was
@@ -342,7 +343,7 @@ TEST_F(SettledSearch, OperatorsArePricedWhereTheyRun) {
   EXPECT_EQ(timer.timed, 0u) << "no operator is timed alone";
 }
 
-TEST_F(SettledSearch, RestartsIfTheResultCostsMoreInPlace) {
+TEST_F(RefinedSearch, RestartsIfTheResultCostsMoreInPlace) {
   PlacingRunner runner;
   runner.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 900}};
   Optimized result = optimised(&runner);
@@ -351,7 +352,7 @@ TEST_F(SettledSearch, RestartsIfTheResultCostsMoreInPlace) {
   EXPECT_EQ(result.report.cost_after_us, 600);
 }
 
-TEST_F(SettledSearch, ARunnerThatCannotTimeLeavesItToOperatorsAlone) {
+TEST_F(RefinedSearch, ARunnerThatCannotTimeLeavesItToOperatorsAlone) {
   struct CannotTime final : FinalistRunner {
     Result<WholeRuns> compare(const Graph&, const Graph&) override {
       return error(Code::no_kernel, "nothing is run");
@@ -365,7 +366,7 @@ TEST_F(SettledSearch, ARunnerThatCannotTimeLeavesItToOperatorsAlone) {
   EXPECT_GT(timer.timed, 0u);
 }
 
-TEST_F(SettledSearch, DoesNotLoadGraphsAgainForKnownPlacedTimes) {
+TEST_F(RefinedSearch, DoesNotLoadGraphsAgainForKnownPlacedTimes) {
   llvm::SmallString<128> folder;
   ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-placed", folder));
   std::string file = (folder + "/costs.db").str();
@@ -412,7 +413,7 @@ KnownResult earlier(const Graph& graph, const OptimizeReport& report) {
       graph, {}, report.cost_before_us, report.cost_after_us, report.tried_us, *report.comparison};
 }
 
-TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
+TEST_F(RefinedSearch, AnEarlierResultIsTheOneToBetter) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
   RecallingRunner runner;
   Optimized found = optimised(&runner);
@@ -437,7 +438,7 @@ TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
   EXPECT_FALSE(not_tried.report.changed());
 }
 
-TEST_F(SettledSearch, AnEarlierResultNeedNotMeetItsSourceAgainWhereTimeIsOver) {
+TEST_F(RefinedSearch, AnEarlierResultNeedNotMeetItsSourceAgainWhereTimeIsOver) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
   RecallingRunner runner;
   Optimized found = optimised(&runner);
@@ -452,7 +453,7 @@ TEST_F(SettledSearch, AnEarlierResultNeedNotMeetItsSourceAgainWhereTimeIsOver) {
   EXPECT_EQ(runner.kept.size(), 1u);
 }
 
-TEST_F(SettledSearch, ReturnsAKnownResultThatTookLongToJudge) {
+TEST_F(RefinedSearch, ReturnsAKnownResultThatTookLongToJudge) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
   RecallingRunner runner;
   Optimized found = optimised(&runner);
@@ -472,7 +473,7 @@ TEST_F(SettledSearch, ReturnsAKnownResultThatTookLongToJudge) {
 }
 
 /// The result may be slower on an idle machine.
-TEST_F(SettledSearch, ReturnsButDoesNotKeepResultsFromABusyMachine) {
+TEST_F(RefinedSearch, ReturnsButDoesNotKeepResultsFromABusyMachine) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
   RecallingRunner runner;
   runner.disturbance = Disturbance::Heavy;
@@ -480,9 +481,9 @@ TEST_F(SettledSearch, ReturnsButDoesNotKeepResultsFromABusyMachine) {
   EXPECT_TRUE(runner.kept.empty());
 }
 
-TEST_F(SettledSearch, AShortTimeIsNotSpentOnLoading) {
+TEST_F(RefinedSearch, AShortTimeIsNotSpentOnLoading) {
   PlacingRunner runner;
-  settle_time_s = 1;
+  refine_time_s = 1;
   (void)optimised(&runner);
   EXPECT_TRUE(runner.asked_of.empty());
 }

@@ -12,7 +12,7 @@ namespace tg {
 class MadeUpTimer final : public StepTimer {
 public:
   llvm::StringMap<double> times;       // by instance key; the default is by bytes
-  llvm::StringMap<double> first_times; // of the first request, which does not settle
+  llvm::StringMap<double> first_times; // of the first request, which is not steady
   llvm::StringSet<> refused;
   mutable size_t timed = 0;
 
@@ -28,7 +28,7 @@ public:
       }
       StepTime time;
       time.microseconds = us(step, key);
-      time.settled = !is_first(key);
+      time.steady = !is_first(key);
       time.implementation = "made up";
       time.runs = 1;
       out.push_back(time);

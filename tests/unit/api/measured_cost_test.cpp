@@ -109,7 +109,7 @@ TEST_F(MeasuredCostTest, TimesOperatorsAgainThatWereTimedOnABusyMachine) {
   MeasuredCost costs = disturbed_model();
   PriceCache prices(graph.symbols(), costs);
   price_graph(graph, prices);
-  EXPECT_EQ(costs.timed(), 0u) << "settled prices are kept";
+  EXPECT_EQ(costs.timed(), 0u) << "steady prices are kept";
   EXPECT_TRUE(costs.notes().empty());
 }
 

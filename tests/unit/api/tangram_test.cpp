@@ -273,7 +273,7 @@ TEST(Api, AResultIsVerifiedAndExplained) {
   options.verify = options.explain = false;
   best = optimize(source, options);
   ASSERT_TRUE(best);
-  EXPECT_EQ(best->report.verified, Verified::NotAsked);
+  EXPECT_EQ(best->report.verified, Verified::NotRequested);
   EXPECT_TRUE(best->steps.empty());
 }
 

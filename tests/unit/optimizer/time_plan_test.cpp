@@ -36,7 +36,7 @@ TEST(TimePlan, SharesTheSearchWithTheWorkAfterIt) {
   for (const Row& row : rows) {
     SearchTime time = search_of(row.later, row.work);
     EXPECT_NEAR(time.explore_s, row.explore * kLong, kNear);
-    EXPECT_NEAR(time.settle_s, 0.5 * row.explore * kLong, kNear);
+    EXPECT_NEAR(time.refine_s, 0.5 * row.explore * kLong, kNear);
     EXPECT_NEAR(time.explore.seconds_left(), row.explore * kLong, kNear);
     EXPECT_NEAR(time.extract.seconds_left(), row.extract * kLong, kNear);
   }
@@ -56,7 +56,7 @@ TEST(TimePlan, HasNoDeadlineUnlessOneIsGiven) {
   for (ReservedWork later : {ReservedWork{}, ReservedWork{true, true, true}}) {
     TimePlan plan(StopToken(), later);
     SearchTime time = plan.search({.extracts_after_exploring = true});
-    for (double seconds : {time.explore_s, time.settle_s, time.explore.seconds_left(),
+    for (double seconds : {time.explore_s, time.refine_s, time.explore.seconds_left(),
                            time.extract.seconds_left(), plan.pricing().seconds_left(),
                            plan.whole_runs().seconds_left(), plan.verification().seconds_left()})
       EXPECT_GE(seconds, 1e8); // the clock counts at most thirty years
@@ -72,7 +72,7 @@ TEST(TimePlan, LeavesNothingOfNoTimeButGrace) {
     TimePlan plan(StopToken().within(seconds), {.whole_runs = true, .proof = true});
     SearchTime time = plan.search({.extracts_after_exploring = true});
     EXPECT_EQ(time.explore_s, 0);
-    EXPECT_EQ(time.settle_s, 0);
+    EXPECT_EQ(time.refine_s, 0);
     EXPECT_TRUE(time.explore.asked());
     EXPECT_TRUE(plan.pricing().asked());
     EXPECT_EQ(time.extract.seconds_left(), 0);

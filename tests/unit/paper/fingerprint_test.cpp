@@ -13,7 +13,7 @@ using test::rules_of;
 uint64_t after(const Graph& graph, llvm::ArrayRef<Rule> rules, std::vector<RuleId> order) {
   EGraph egraph = egraph_of(graph);
   Explorer explorer(egraph, rules, {});
-  explorer.settle();
+  explorer.rebuild();
   for (RuleId rule : order) EXPECT_GT(explorer.apply_everywhere(explorer.rule(rule)).applied, 0u);
   return fingerprint(egraph);
 }
@@ -34,14 +34,14 @@ TEST(Fingerprint, DoesNotDependOnTheOrderOfPlaces) {
   auto state = [&](bool backwards) {
     EGraph egraph = egraph_of(graph);
     Explorer explorer(egraph, rules, {});
-    explorer.settle();
+    explorer.rebuild();
     std::vector<Match> found;
     explorer.find_new(0, found);
     EXPECT_GT(found.size(), 4u);
     if (backwards) std::reverse(found.begin(), found.end());
     for (const Match& match : found) {
       explorer.apply(match);
-      explorer.settle();
+      explorer.rebuild();
     }
     return fingerprint(egraph);
   };
@@ -53,7 +53,7 @@ TEST(Fingerprint, IsTheSameAfterGoingBackAndForth) {
   std::vector<Rule> rules = rules_of(test::kAlgebra);
   EGraph egraph = egraph_of(graph);
   Explorer explorer(egraph, rules, {});
-  explorer.settle();
+  explorer.rebuild();
   uint64_t before = fingerprint(egraph);
   Checkpoint root = egraph.checkpoint();
   explorer.apply_everywhere(explorer.rule(0));

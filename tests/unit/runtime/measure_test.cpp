@@ -247,47 +247,47 @@ StepTime scripted_time(std::vector<double> rounds, std::vector<bool> quiet, doub
   return times.front() ? *times.front() : StepTime();
 }
 
-TEST(SettledTimes, AreLeastFiguresThatWereRepeated) {
+TEST(SteadyTimes, AreLeastFiguresThatWereRepeated) {
   StepTime time = scripted_time({130, 109, 100, 120, 125}, {true});
-  EXPECT_TRUE(time.settled);
+  EXPECT_TRUE(time.steady);
   EXPECT_EQ(time.microseconds, 100);
   EXPECT_EQ(time.runs, 5);
 }
 
-TEST(SettledTimes, ComeAfterFurtherRoundsWhereTheUsualOnesDiffer) {
+TEST(SteadyTimes, ComeAfterFurtherRoundsWhereTheUsualOnesDiffer) {
   StepTime time = scripted_time({130, 115, 100, 120, 125, 140, 108, 300}, {true});
-  EXPECT_TRUE(time.settled);
+  EXPECT_TRUE(time.steady);
   EXPECT_EQ(time.microseconds, 100);
   EXPECT_EQ(time.runs, 7);
 }
 
-TEST(SettledTimes, RequireTwoUndisturbedRounds) {
-  // If other programs compute in every round, the time never settles, even if the rounds agree.
+TEST(SteadyTimes, RequireTwoUndisturbedRounds) {
+  // If other programs compute in every round, the time is never steady, even if the rounds agree.
   StepTime busy = scripted_time({100}, {false});
-  EXPECT_FALSE(busy.settled);
+  EXPECT_FALSE(busy.steady);
   EXPECT_EQ(busy.microseconds, 100);
   EXPECT_EQ(busy.runs, 10) << "as many rounds again, and no more";
-  EXPECT_FALSE(scripted_time({100}, {true, false}).settled);
-  // When they end, two undisturbed rounds settle it.
+  EXPECT_FALSE(scripted_time({100}, {true, false}).steady);
+  // When they end, two undisturbed rounds suffice.
   StepTime later = scripted_time({200, 200, 200, 200, 200, 200, 100},
                                  {false, false, false, false, false, false, true});
-  EXPECT_TRUE(later.settled);
+  EXPECT_TRUE(later.steady);
   EXPECT_EQ(later.microseconds, 100);
   EXPECT_EQ(later.runs, 8);
 }
 
-TEST(SettledTimes, DoNotSettleAboveTheLeast) {
+TEST(SteadyTimes, AreNotAboveTheLeast) {
   StepTime time = scripted_time({100, 200}, {false, true});
-  EXPECT_FALSE(time.settled);
+  EXPECT_FALSE(time.steady);
   EXPECT_EQ(time.microseconds, 100) << "what others add cannot make it less";
 }
 
-TEST(SettledTimes, TolerateTheResolutionOfTheClock) {
-  EXPECT_TRUE(scripted_time({1, 1.3, 1.5}, {true}).settled);
-  EXPECT_FALSE(scripted_time({1, 1.5}, {true}).settled);
+TEST(SteadyTimes, TolerateTheResolutionOfTheClock) {
+  EXPECT_TRUE(scripted_time({1, 1.3, 1.5}, {true}).steady);
+  EXPECT_FALSE(scripted_time({1, 1.5}, {true}).steady);
 }
 
-TEST(SettledTimes, CostOneRoundMoreWhereTimeIsUp) {
+TEST(SteadyTimes, CostOneRoundMoreWhereTimeIsUp) {
   EXPECT_EQ(scripted_time({100}, {true}, 0).runs, 2);
   EXPECT_EQ(scripted_time({100}, {false}, 0).runs, 3);
 }

@@ -34,7 +34,7 @@ TEST(Incumbent, OpensAClassThatSeveralUsersPayForTogether) {
   PriceCache prices(egraph.symbols(), model);
   std::vector<Rule> rules = rules_of(kJoin);
   Explorer explorer(egraph, rules, {});
-  explorer.settle();
+  explorer.rebuild();
   Incumbent incumbent(egraph, prices);
   double before = incumbent.update();
   ASSERT_GT(explorer.apply_everywhere(explorer.rule(0)).applied, 0u);
@@ -67,7 +67,7 @@ TEST(Incumbent, SaysWhichPricesItWillAskFor) {
   PriceCache prices(egraph.symbols(), model);
   std::vector<Rule> rules = rules_of(kJoin);
   Explorer explorer(egraph, rules, {});
-  explorer.settle();
+  explorer.rebuild();
   Incumbent incumbent(egraph, prices);
   incumbent.update();
   size_t before = prices.size();
@@ -92,7 +92,7 @@ TEST(Incumbent, StaysValidInRandomWalks) {
   PriceCache prices(egraph.symbols(), model);
   std::vector<Rule> rules = rules_of(test::kAlgebra.str() + kJoin.str());
   Explorer explorer(egraph, rules, {.node_limit = 400});
-  explorer.settle();
+  explorer.rebuild();
   Incumbent incumbent(egraph, prices);
   double start = incumbent.update();
   std::mt19937_64 rng(7);

@@ -25,7 +25,7 @@ EGraph sum_of(int n) {
   return egraph_of(b.graph);
 }
 
-void expect_settled(const EGraph& egraph) {
+void expect_rebuilt(const EGraph& egraph) {
   EXPECT_EQ(verify(egraph), "");
   EXPECT_TRUE(acyclic(egraph));
 }
@@ -38,7 +38,7 @@ TEST(Saturate, FindsAllWaysToAddFourNumbers) {
   EXPECT_EQ(report.classes, 15u);
   EXPECT_EQ(report.nodes, 4u + 6 * 2 + 4 * 6 + 14);
   EXPECT_EQ(report.filtered, 0u);
-  expect_settled(egraph);
+  expect_rebuilt(egraph);
 }
 
 TEST(Saturate, WorkIsOnlyDoneOnce) {
@@ -64,11 +64,11 @@ TEST(Saturate, TheNodeLimitStopsWithinAnIteration) {
     EXPECT_EQ(report.stop, StopReason::Nodes);
     EXPECT_LE(report.nodes, limit + 3); // one application adds at most two
     EXPECT_EQ(report.nodes, node_count(egraph));
-    expect_settled(egraph);
+    expect_rebuilt(egraph);
   }
 }
 
-TEST(Saturate, OtherLimitsLeaveASettledGraphToo) {
+TEST(Saturate, OtherLimitsLeaveARebuiltGraphToo) {
   SaturateOptions time, memory, iterations;
   time.node_limit = memory.node_limit = 1'000'000;
   time.time_limit_s = 0.005;
@@ -81,7 +81,7 @@ TEST(Saturate, OtherLimitsLeaveASettledGraphToo) {
     EGraph egraph = sum_of(14);
     SaturateReport report = saturate(egraph, rules_of(kExplosive), options);
     EXPECT_EQ(report.stop, stop) << stop_reason_text(report.stop).str();
-    expect_settled(egraph);
+    expect_rebuilt(egraph);
   }
 }
 
@@ -143,7 +143,7 @@ TEST(Saturate, CompatibleModeLooksAtLimitsBetweenIterations) {
   SaturateReport report = saturate(egraph, rules_of(kExplosive), options);
   EXPECT_EQ(report.stop, StopReason::Nodes);
   EXPECT_GT(report.nodes, 200u);
-  expect_settled(egraph);
+  expect_rebuilt(egraph);
 }
 
 constexpr llvm::StringLiteral kJoin = R"(
@@ -168,7 +168,7 @@ TEST(Saturate, JoinsProductsThatShareAnOperand) {
   EXPECT_EQ(count_op(egraph, egraph.roots()[2].id, OpKind::Slice), 0u);
   ClassId joined = class_of(egraph, egraph.with_op(OpKind::Matmul).back());
   EXPECT_EQ(egraph.symbols().type(class_at(egraph, joined).type).text(), "f32[2, 10]");
-  expect_settled(egraph);
+  expect_rebuilt(egraph);
 }
 
 TEST(Saturate, MultiPatternRulesHaveALimitOfTheirOwn) {

@@ -247,7 +247,7 @@ struct OptimizeOptions {
 
 /// The outcome of comparing a result with its source (OptimizeOptions::verify).
 /// Undecided: a limit prevented an answer; a note of the report names it.
-enum class Verified : uint8_t { NotAsked, Equal, Undecided };
+enum class Verified : uint8_t { NotRequested, Equal, Undecided };
 
 /// Rule -> count, in the order of the report: most frequent first, then by name.
 using RuleCounts = std::vector<std::pair<std::string, size_t>>;

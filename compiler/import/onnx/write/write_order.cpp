@@ -64,7 +64,7 @@ private:
   }
 
   /// Called when all operands are done.
-  void settle(const Visit& visit) {
+  void finish(const Visit& visit) {
     state_[visit.item] = State::Done;
     uint32_t& round = round_[visit.item];
     for (size_t read : visit.reads) round = std::max(round, round_[read]);
@@ -82,7 +82,7 @@ private:
     while (!open.empty()) {
       Visit& now = open.back();
       if (now.next == now.reads.size()) {
-        settle(now);
+        finish(now);
         open.pop_back();
         continue;
       }

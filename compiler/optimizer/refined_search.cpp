@@ -1,4 +1,4 @@
-#include "compiler/optimizer/settled_search.h"
+#include "compiler/optimizer/refined_search.h"
 
 #include "compiler/ir/graph.h"
 #include "compiler/optimizer/strategy/strategy.h"
@@ -41,9 +41,9 @@ private:
   llvm::StringMap<size_t> place_;
 };
 
-class SettledSearch {
+class RefinedSearch {
 public:
-  SettledSearch(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
+  RefinedSearch(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
                 const OptimizeOptions& options, OptimizeReport& report)
       : source_(source), rules_(rules), pricing_(pricing), options_(options), report_(report) {}
 
@@ -84,7 +84,7 @@ private:
 
   /// Returns true if there is time for these seconds of work before another search.
   bool time_for(double seconds) const {
-    return watch_.seconds() + seconds < options_.settle_time_s && !options_.explore.stop.asked();
+    return watch_.seconds() + seconds < options_.refine_time_s && !options_.explore.stop.asked();
   }
 
   /// Restarts the report for another search; times are accumulated.
@@ -157,7 +157,7 @@ private:
   void measure_source() {
     Uses uses;
     uses.add(source_, 1);
-    (void)settle(uses);
+    (void)refine_prices(uses);
   }
 
   /// Times the source, or also a found graph, within whole runs, so that operators without better
@@ -203,15 +203,15 @@ private:
     Uses uses;
     uses.add(source_, 1);
     uses.add(found, -1);
-    return settle(uses) > kMoved * report_.cost_before_us;
+    return refine_prices(uses) > kMoved * report_.cost_before_us;
   }
 
-  double settle(const Uses& uses) {
+  double refine_prices(const Uses& uses) {
     Stopwatch watch;
     StopToken stop =
-        options_.explore.stop.within(std::max(options_.settle_time_s - watch_.seconds(), 0.0));
-    double moved_us =
-        pricing_.costs.settle(source_.symbols(), uses.differing(), report_.cost_before_us, stop);
+        options_.explore.stop.within(std::max(options_.refine_time_s - watch_.seconds(), 0.0));
+    double moved_us = pricing_.costs.refine_prices(source_.symbols(), uses.differing(),
+                                                   report_.cost_before_us, stop);
     if (moved_us > 0) restart_with_new_prices();
     report_.settle_s += watch.seconds();
     return moved_us;
@@ -252,17 +252,17 @@ private:
   double to_better_us_ = 0;           // price to improve on, at that time
   bool stale_ = false;                // prices changed since the last search began
   /// Graphs are timed within whole runs, unless that would take the time of the search.
-  bool places_ = pricing_.runner && options_.settle_time_s >= kLeastToPlace;
+  bool places_ = pricing_.runner && options_.refine_time_s >= kLeastToPlace;
 };
 
 } // namespace
 
-Result<Candidate> find_settled(const Graph& source, llvm::ArrayRef<Rule> rules,
-                               const PricingContext& pricing, const OptimizeOptions& options,
-                               OptimizeReport& report) {
+Result<Candidate> find_with_refined_prices(const Graph& source, llvm::ArrayRef<Rule> rules,
+                                           const PricingContext& pricing,
+                                           const OptimizeOptions& options, OptimizeReport& report) {
   if (!pricing.costs.guesses())
     return strategy_of(options).find({source, rules, pricing, options}, report);
-  return SettledSearch(source, rules, pricing, options, report).run();
+  return RefinedSearch(source, rules, pricing, options, report).run();
 }
 
 PlacedInstances placed_instances(const Graph& graph, const PlacedNodes& nodes) {
