@@ -2,6 +2,7 @@
 
 #include "compiler/extract/extract.h"
 #include "compiler/search/chosen_graph.h"
+#include "compiler/search/node_prices.h"
 
 #include <llvm/ADT/Hashing.h>
 
