@@ -135,8 +135,8 @@ Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs) {
 
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<TensorView> inputs) {
   if (inputs.size() != plan.inputs.size())
-    return error(Code::bad_input_value, "got {0} inputs, but `{1}` takes {2}", inputs.size(),
-                 plan.model, plan.inputs.size());
+    return error(Code::bad_input_value, "the number of inputs of `{0}` is {1}, got {2}", plan.model,
+                 plan.inputs.size(), inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     TG_CHECK(check_input(plan.values[plan.inputs[i]], *inputs[i].type));
   return {};

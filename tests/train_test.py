@@ -54,7 +54,7 @@ def agents(tg, folder, model):
     # Training of a guide resumes at the next round, and requires the same settings. Tables are always made again.
     guide = ["train", model, other, "-o", folder / "guide.safetensors", "--policy", "guide"]
     lines = run(tg, *guide, "--rounds", 2, *common).stdout.splitlines()
-    assert [line.split()[1] for line in lines[:-1]] == ["2"] and "1 rounds after 1" in lines[-1], lines
+    assert [line.split()[1] for line in lines[:-1]] == ["2"] and "1 round after 1" in lines[-1], lines
     done = json.loads(run(tg, *guide, "--rounds", 2, "--json", *common).stdout)
     assert done["rounds"] == done["earlier_rounds"] == 2 and not done["stopped"], done
     kept = (folder / "guide.safetensors").read_bytes()

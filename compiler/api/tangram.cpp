@@ -575,8 +575,8 @@ tg::Result<void> bind(Program::Impl& impl, std::vector<tg::TensorView> views) {
   auto updated = static_cast<size_t>(llvm::count_if(plan.inputs, is_updated));
   if (updated == 0) return executable.bind_views(views);
   if (views.size() != plan.inputs.size() - updated)
-    return tg::error(tg::Code::bad_input_value, "got {0} inputs, but `{1}` takes {2}", views.size(),
-                     plan.model, plan.inputs.size() - updated);
+    return tg::error(tg::Code::bad_input_value, "the number of inputs of `{0}` is {1}, got {2}",
+                     plan.model, plan.inputs.size() - updated, views.size());
   std::vector<std::optional<size_t>> outputs(views.size());
   std::vector<tg::Tensor> begin;
   if (impl.ran) {
@@ -654,8 +654,9 @@ namespace {
 tg::Result<std::vector<std::byte*>> output_places(const tg::Plan& plan,
                                                   const std::vector<TensorView>& outputs) {
   if (outputs.size() != plan.outputs.size())
-    return tg::error(tg::Code::bad_input_value, "got memory for {0} outputs, but `{1}` has {2}",
-                     outputs.size(), plan.model, plan.outputs.size());
+    return tg::error(tg::Code::bad_input_value,
+                     "the number of outputs of `{0}` is {1}, got memory for {2}", plan.model,
+                     plan.outputs.size(), outputs.size());
   std::vector<std::byte*> places;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const tg::TensorType& type = plan.values[plan.outputs[i].value].type;

@@ -45,12 +45,12 @@ void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const C
     return print_nothing_learned(
         out, trained.stopped_by, trained.seconds,
         llvm::formatv("an update of {0} episodes", PpoOptions().episodes_per_update).str(), o);
-  out << llvm::formatv("{0} episodes{1} in {2:f1} s; best mean reward {3:f2}; {4} graphs measured",
-                       trained.episodes - trained.earlier_episodes,
-                       trained.earlier_episodes > 0
-                           ? llvm::formatv(" after {0}", trained.earlier_episodes).str()
-                           : std::string(),
-                       trained.seconds, trained.best_reward, trained.measurements);
+  out << llvm::formatv(
+      "{0}{1} in {2:f1} s; best mean reward {3:f2}; {4} measured",
+      cli::counted(trained.episodes - trained.earlier_episodes, "episode"),
+      trained.earlier_episodes > 0 ? llvm::formatv(" after {0}", trained.earlier_episodes).str()
+                                   : std::string(),
+      trained.seconds, trained.best_reward, cli::counted(trained.measurements, "graph"));
   if (trained.refused > 0) out << llvm::formatv(", {0} of them rejected", trained.refused);
   out << "\n";
   if (stopped)
@@ -121,10 +121,11 @@ void print_agent(llvm::raw_ostream& out, const TrainedAgent& trained, const Comm
   if (stopped && trained.rounds == trained.earlier_rounds)
     return print_nothing_learned(out, trained.stopped_by, trained.seconds, "a round", o);
   out << llvm::formatv(
-      "{0} rounds{1} over {2} parts in {3:f1} s{4}\n", trained.rounds - trained.earlier_rounds,
+      "{0}{1} over {2} in {3:f1} s{4}\n",
+      cli::counted(trained.rounds - trained.earlier_rounds, "round"),
       trained.earlier_rounds > 0 ? llvm::formatv(" after {0}", trained.earlier_rounds).str()
                                  : std::string(),
-      trained.networks, trained.seconds,
+      cli::counted(trained.networks, "part"), trained.seconds,
       stopped ? "; stopped before the other rounds: " + trained.stopped_by : std::string());
 }
 

@@ -27,8 +27,8 @@ std::string description(const Graph& graph) {
     parameters += static_cast<uint64_t>(graph.type({i}).elements());
   }
   std::string text =
-      llvm::formatv("  {0}: {1} operators, {2} weights of {3} parameters\n", graph.name(),
-                    count_text(graph.op_count()), count_text(weights), count_text(parameters));
+      llvm::formatv("  {0}: {1}, {2} of {3}\n", graph.name(), counted(graph.op_count(), "operator"),
+                    counted(weights, "weight"), counted(parameters, "parameter"));
   for (NodeId id : graph.inputs())
     text += llvm::formatv("    {0}: {1}\n", graph.attr(id, 0).text, graph.type(id).text());
   for (const GraphOutput& output : graph.outputs())

@@ -38,9 +38,9 @@ void print_extraction(Session& session, const tangram::Extraction& answer,
   const Options& o = session.options;
   llvm::raw_ostream& out = session.out;
   out << instance << "\n\n";
-  out << "  e-graph     " << count_text(answer.nodes) << " nodes in " << count_text(answer.classes)
-      << " classes, " << count_text(answer.roots) << " roots\n";
-  out << "  extracted   " << count_text(answer.choices.size()) << " nodes by "
+  out << "  e-graph     " << counted(answer.nodes, "node") << " in "
+      << counted(answer.classes, "class") << ", " << counted(answer.roots, "root") << "\n";
+  out << "  extracted   " << counted(answer.choices.size(), "node") << " by "
       << tangram::word(o.extract) << " (" << answer.algorithm << "), in "
       << duration_text(answer.seconds * 1e6) << "\n";
   out << llvm::format("  cost        %.10g\n", answer.dag_cost);

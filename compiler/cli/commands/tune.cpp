@@ -36,8 +36,9 @@ std::string trials_text(const PlanTuneLine& line) {
   if (line.state == TuneState::NoKernel) return "";
   if (line.state == TuneState::Stopped && line.trials == 0) return "";
   if (line.state == TuneState::Known)
-    return llvm::formatv("{0} trials earlier", line.found->trials);
-  std::string text = llvm::formatv("{0} trials in {1:f1} s", line.trials, line.seconds);
+    return counted(static_cast<uint64_t>(line.found->trials), "trial") + " earlier";
+  std::string text = llvm::formatv(
+      "{0} in {1:f1} s", counted(static_cast<uint64_t>(line.trials), "trial"), line.seconds);
   if (!line.reused_from.empty()) text += ", from " + line.reused_from;
   if (line.found && !line.note.empty()) text += ", " + line.note;
   return text;
@@ -172,9 +173,9 @@ int run_tune(Session& session) {
     return 0;
   }
   if (!lines) return 0;
-  session.out << llvm::formatv("{0} trials in {1:f1} s{2}\n", tuned->report.trials,
-                               tuned->report.seconds,
-                               tuned->report.stopped ? "; the next run continues from here" : "");
+  session.out << llvm::formatv(
+      "{0} in {1:f1} s{2}\n", counted(static_cast<uint64_t>(tuned->report.trials), "trial"),
+      tuned->report.seconds, tuned->report.stopped ? "; the next run continues from here" : "");
   for (const std::string& note : tuned->notes) session.out << "note: " << note << "\n";
   return 0;
 }

@@ -42,7 +42,7 @@ TEST_P(Training, ContinuesFromThePreviousRun) {
   }
   auto none = program->run(std::vector<Tensor>{});
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().diagnostics[0].message, "got 0 inputs, but `steps` takes 1");
+  EXPECT_EQ(none.error().diagnostics[0].message, "the number of inputs of `steps` is 1, got 0");
 }
 
 TEST_P(Training, BeginsWithTheWeightsThatAreGiven) {
