@@ -66,7 +66,7 @@ public:
   /// The caller alone.
   Threads() = default;
   Threads(ThreadPool& pool, int count, int chunks) : pool_(&pool), count_(count), chunks_(chunks) {
-    assert(count >= 1 && chunks >= count && "a chunk for each thread");
+    assert(count >= 1 && chunks >= count && "each thread requires a chunk");
   }
   operator int() const { return count_; }
   int chunks() const { return chunks_; }

@@ -90,7 +90,7 @@ void non_max_suppression(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands
     for (int64_t i = 0, count = result.elements(); i < count; ++i)
       result.data[i] = static_cast<T>(function.at(i));
   } else {
-    assert(false && "this scalar has no order");
+    assert(false && "this scalar type has no order");
   }
 }
 

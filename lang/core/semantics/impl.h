@@ -30,7 +30,7 @@ void external(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> r
     for (int64_t i = 0, count = result.elements(); i < count; ++i)
       result.data[i] = static_cast<T>(function.at(i));
   } else {
-    assert(false && "this scalar has no function that nothing is known of");
+    assert(false && "this scalar type has no uninterpreted functions");
   }
 }
 
@@ -56,7 +56,7 @@ TG_MEANING(Cast) {
 TG_MEANING(Extern) { external(in.attrs, in.operands, in.result); }
 TG_MEANING(FusedMap) {
   std::optional<FusedBody> body = parse_fused_body(in.attrs[0]->text);
-  assert(body && "infer admits no other body");
+  assert(body && "type inference parses the body");
   evaluate_fused(*body, in.operands, in.result, in.scratch);
 }
 

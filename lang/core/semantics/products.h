@@ -116,7 +116,7 @@ struct Sliding {
 inline Sliding sliding(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
                        const Value& pad, int axis) {
   std::optional<Window> w = window(size, kernel, stride, dilation, pad, axis);
-  assert(w && "infer admits no window that does not fit");
+  assert(w && "type inference checks that windows fit");
   return {size, w->out, stride, dilation, w->before};
 }
 
@@ -128,7 +128,7 @@ inline std::array<Sliding, 3> sliding3d(AttrValues attrs, llvm::ArrayRef<int64_t
     int64_t stride = attrs[0]->ints[i], before = attrs[1]->ints[i], dilation = attrs[2]->ints[i];
     std::optional<Window> window_of =
         window(x[2 + i], w[2 + i], stride, dilation, before, attrs[1]->ints[3 + i]);
-    assert(window_of && "infer admits no window that does not fit");
+    assert(window_of && "type inference checks that windows fit");
     along[i] = {x[2 + i], window_of->out, stride, dilation, before};
   }
   return along;
@@ -265,7 +265,7 @@ inline Spreading spreading(AttrValues attrs, int64_t size, int64_t kernel, int a
   int64_t stride = attrs[0]->ints[axis], dilation = attrs[3]->ints[axis];
   std::optional<Window> w =
       transposed_window(size, kernel, stride, dilation, *attrs[1], attrs[2]->ints[axis], axis);
-  assert(w && "infer admits nothing else");
+  assert(w && "type inference checks that windows fit");
   return {size, w->out, stride, dilation, w->before};
 }
 

@@ -40,7 +40,7 @@ template <class Real> struct RealFunctions {
     case OpKind::Round: return std::nearbyint(x); // in the default rounding mode
     case OpKind::Floor: return std::floor(x);
     case OpKind::Sign: return x > 0 ? 1 : x < 0 ? -1 : x; // a NaN stays NaN
-    default: assert(false && "no unary pointwise operator"); return x;
+    default: assert(false && "not a unary pointwise operator"); return x;
     }
   }
 
@@ -64,7 +64,7 @@ template <class Real> struct RealFunctions {
     case OpKind::Less: return x < y;
     case OpKind::LessEqual: return x <= y;
     case OpKind::Equal: return x == y;
-    default: assert(false && "no binary pointwise operator"); return x;
+    default: assert(false && "not a binary pointwise operator"); return x;
     }
   }
 

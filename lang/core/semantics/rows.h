@@ -290,7 +290,7 @@ void first_of_row(llvm::ArrayRef<W> row, int64_t k, bool largest, T* to, int64_t
     for (const W& x : row) function.element(x);
     for (int64_t s = 0; s < k; ++s) to[s * inner] = static_cast<T>(function.at(s));
   } else {
-    assert(false && "this scalar has no order");
+    assert(false && "this scalar type has no order");
   }
 }
 

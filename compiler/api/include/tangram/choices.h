@@ -91,15 +91,15 @@ template <> struct Words<Numerics> {
   static constexpr std::string_view kRows[] = {"exact", "reassociate", "all", "lossy"};
 };
 
-/// How cycles of an e-graph are avoided while it grows: efficiently, or as published; or not at
-/// all.
+/// The filter that keeps cycles out of a growing e-graph: an efficient one, the published one
+/// (TENSAT: Yang et al., MLSys 2021), or none.
 enum class CycleFilter : uint8_t { Efficient, Vanilla, None };
 template <> struct Words<CycleFilter> {
   static constexpr std::string_view kRows[] = {"efficient", "vanilla", "none"};
 };
 
-/// How the integer program excludes cycles: by cuts when needed, or by an order of classes in real
-/// or integer variables.
+/// The constraints that exclude cycles from the integer program: cuts when needed, or an order of
+/// classes in real or integer variables.
 enum class IlpCycles : uint8_t { None, Real, Int };
 template <> struct Words<IlpCycles> {
   static constexpr std::string_view kRows[] = {"none", "real", "int"};
@@ -143,7 +143,7 @@ inline constexpr double kCalibrateSeconds = 60;
 struct CostSpec {
   enum class Source : uint8_t {
     Default,    // Calibrated if this build has a backend that can be measured, else Analytic
-    Calibrated, // the price model of this machine, without timing first
+    Calibrated, // the price model of this machine
     Measured,   // every operator is timed on the backend
     Analytic,   // estimates by a roofline
     Table,      // a file written by `tg opt --save-costs`

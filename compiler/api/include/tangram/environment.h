@@ -1,6 +1,6 @@
-// Optimisation as a game, for your own agents (X-RLflow: He et al., MLSys 2023). A state is a
-// graph, an action is one rewrite of it or to stop, and a reward is the reduction of the whole
-// graph's time.
+// Optimisation as an environment for reinforcement learning (X-RLflow: He et al., MLSys 2023). A
+// state is a graph, an action is one rewrite of it or to stop, and a reward is the reduction of the
+// whole graph's time.
 //
 //   auto game = tangram::Environment::make(*model, {.by_prices = true, .horizon = 20});
 //   if (auto error = game->reset()) ...
@@ -27,6 +27,7 @@ struct RewriteStep {
   bool done = false;
 };
 
+/// Options of Environment::make().
 struct EnvironmentOptions {
   /// Rules, numerics, prices, threads, memory, and the seed of weights and inputs. Other options
   /// only affect searches.
@@ -35,7 +36,7 @@ struct EnvironmentOptions {
   bool by_prices = false;
   size_t horizon = 100;     // maximum steps of an episode
   size_t measure_every = 5; // in steps; 0: only at the end
-  /// Reward of a step without a measurement. A positive value rewards an agent for stalling.
+  /// Reward of a step without a measurement. A positive value rewards steps without effect.
   double waiting_reward = 0;
   /// Includes the action to stop; further candidates are dropped.
   size_t most_candidates = 500;
@@ -73,7 +74,7 @@ struct GraphNumbers {
   std::vector<int32_t> edges; // [edges, 2]: a node, and a reader of its result
 };
 
-/// May be used by one thread at a time.
+/// Episodes of rewriting one model. May be used by one thread at a time.
 class Environment {
 public:
   struct Impl;
@@ -99,6 +100,7 @@ public:
   Model model() const;
   /// Returns the graph after an action. Errors: an invalid action, or no state yet (usage).
   Expected<Model> after(size_t action) const;
+  /// Returns the same graph as numbers. Errors: those of after().
   Expected<GraphNumbers> numbers(size_t action) const;
 
   /// The graph with the lowest measured time over all episodes, and the rewrites to it. Initially
@@ -108,13 +110,17 @@ public:
     double time_us = 0;
     std::vector<Rewrite> path = {};
   };
+  /// Returns the best graph so far.
   Best best() const;
   /// Rewrites since reset().
   std::vector<Rewrite> path() const;
+  /// The time of the source, in microseconds.
   double source_us() const;
-  size_t measurements() const; // distinct graphs
+  /// The number of distinct graphs that were timed.
+  size_t measurements() const;
 
-  static constexpr size_t kTraits = 26;
+  static constexpr size_t kTraits = 26; // numbers of a node in GraphNumbers::traits
+  /// The operators by their index in GraphNumbers::operators.
   static std::vector<std::string> operator_names();
 
 private:

@@ -28,7 +28,7 @@
 
 namespace tangram {
 
-/// "0.1.0"
+/// Returns the version of the library: "0.1.0".
 const char* version();
 
 // --- errors -----------------------------------------------------------------------------------
@@ -42,6 +42,7 @@ struct Diagnostic {
   std::string text; // with excerpt, carets, notes and suggestion
 };
 
+/// The error of a failed function, with all its diagnostics.
 struct Error {
   std::vector<Diagnostic> diagnostics; // never empty
   /// Returns all texts, concatenated.
@@ -52,7 +53,7 @@ struct Error {
   }
 };
 
-/// A value or an Error. Must be tested before use.
+/// A value or an Error. Must be tested before use: access to the missing one is undefined.
 template <class T> class [[nodiscard]] Expected {
 public:
   Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
@@ -63,13 +64,13 @@ public:
   T* operator->() { return get(); }
   const T* operator->() const { return const_cast<Expected*>(this)->get(); }
   const Error& error() const {
-    assert(state_.index() == 1 && "error() of a success");
+    assert(state_.index() == 1 && "error() of a successful Expected");
     return *std::get_if<1>(&state_);
   }
 
 private:
   T* get() {
-    assert(state_.index() == 0 && "value of a failure");
+    assert(state_.index() == 0 && "value of a failed Expected");
     return std::get_if<0>(&state_);
   }
   std::variant<T, Error> state_;
@@ -115,13 +116,14 @@ public:
   std::vector<TensorSpec> weights() const;
   /// Number of operators that the outputs need, without leaves.
   size_t op_count() const;
-  /// Returns a .tg file that parse() reads and that computes the same.
+  /// Returns the text of a .tg file that parse() reads as an equal model.
   std::string text() const;
 
 private:
   std::shared_ptr<const Impl> impl_;
 };
 
+/// Options of parse() and parse_file().
 struct ParseOptions {
   std::string model = {};                      // the model, if the file has several
   std::map<std::string, std::string> set = {}; // compile-time parameters: {"N", "8"}
@@ -134,19 +136,22 @@ struct ParseOptions {
   int keep_for_opset = 0;
 };
 
-/// `name` is used in diagnostics; `use ./blocks` is resolved relative to it.
+/// Parses a .tg file and checks its names, types and shapes. `name` is the file in diagnostics;
+/// `use ./blocks` is resolved relative to it. Errors: of the text (E0101 to E0404).
 Expected<Model> parse(std::string_view text, std::string_view name = "<text>",
                       const ParseOptions& options = {});
 /// Reads a .tg file, or an .onnx file with its weights. The weights stay in the file until they are
-/// needed, and are the default weights of the model.
+/// needed, and are the default weights of the model. Errors: those of parse(); unreadable files
+/// (E0501); parts of ONNX files that are not supported (E0511).
 Expected<Model> parse_file(const std::string& path, const ParseOptions& options = {});
 
-/// A tensor in memory owned by the caller: row-major elements of the dtype.
+/// A tensor in memory that the caller owns: row-major elements of the dtype, without gaps.
 struct ConstTensorView {
   const void* data = nullptr;
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
 };
+/// The same for a tensor that a function fills.
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::F32;
@@ -161,8 +166,8 @@ struct GivenWeight {
 };
 
 /// Returns the model with these weights, or those of a .safetensors or .onnx file, as its default
-/// weights. They are only copied when a program is made. Errors: missing weights, or weights of
-/// another type.
+/// weights. They are only copied when a program is made. Errors: missing weights (E0506), or
+/// weights of another type (E0507).
 Expected<Model> with_weights(const Model& model, const std::vector<GivenWeight>& weights);
 Expected<Model> with_weights(const Model& model, const std::string& path);
 
@@ -220,8 +225,8 @@ struct OptimizeOptions {
 #include "tangram/tables/options.def"
 
   std::string rule_text = {}; // `rule` declarations, in addition to `rules`
-  /// Fills Optimized::steps, each checked against its rule's text. Without measured prices nothing
-  /// is run then, and only prices decide.
+  /// Fills Optimized::steps, each checked against the text of its rule. Without measured prices no
+  /// graph is run then, and only prices decide.
   bool explain = false;
   bool record_trace = false; // fills Optimized::trace_json
   /// Fills Optimized::recipe. The search takes longer, as it records how its result was derived,
@@ -249,7 +254,7 @@ struct OptimizeOptions {
 /// Undecided: a limit prevented an answer; a note of the report names it.
 enum class Verified : uint8_t { NotRequested, Equal, Undecided };
 
-/// Rule -> count, in the order of the report: most frequent first, then by name.
+/// Pairs of a rule and its count, in the order of the report: by count, then by name.
 using RuleCounts = std::vector<std::pair<std::string, size_t>>;
 
 /// A lower bound on the cost of graphs in an e-graph that contains the result, or an equally cheap
@@ -322,6 +327,7 @@ private:
   std::shared_ptr<const Impl> impl_;
 };
 
+/// An optimised model with the report of its search.
 struct Optimized {
   Model model;
   Report report;
@@ -372,6 +378,7 @@ std::string svg_style();
 
 // --- equality ---------------------------------------------------------------------------------
 
+/// Options of verify().
 struct VerifyOptions {
   /// .safetensors files; folded weights are traced to the weights from which they were computed.
   std::string weights_file_a = {}, weights_file_b = {};
@@ -408,7 +415,8 @@ struct Verification {
 };
 
 /// Compares two models as functions of inputs and weights with the same names. Errors: different
-/// inputs or outputs, or kept operators (E0801); files of weights.
+/// inputs or outputs, or kept operators (E0801); files of weights. Source: polynomial identity
+/// testing (Schwartz 1980, Zippel 1979); compiler/verify/DECISIONS.md derives the error bound.
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options = {});
 
 // --- rules ------------------------------------------------------------------------------------
@@ -427,6 +435,7 @@ struct RuleInfo {
 /// Errors: files; unknown names.
 Expected<std::vector<RuleInfo>> list_rules(const std::vector<std::string>& selection = {});
 
+/// Options of verify_rules().
 struct VerifyRulesOptions {
   /// Like OptimizeOptions::rules: modules, rule sets or rules of the library, and .tg files. If
   /// there are none, and no rule_text, the whole library.
@@ -438,7 +447,7 @@ struct VerifyRulesOptions {
   double time_limit_s = -1;           // negative: none; remaining rules are Stopped
   int64_t memory_limit_mb = 0;        // 0 = 80% of the machine's
   int threads = 0;                    // 0 = one for each core
-  std::string rule_cache = {};        // a file that stores which rules hold; "": none
+  std::string rule_cache = {};        // a file that stores verified rules; "": none
   /// Called after each rule, from one thread at a time.
   std::function<void(size_t done, size_t total)> progress = {};
   std::optional<Interrupt> interrupt = {};
@@ -485,6 +494,7 @@ Expected<std::vector<RuleVerdict>> verify_rules(const VerifyRulesOptions& option
 
 // --- extraction ---------------------------------------------------------------------------------
 
+/// Options of extract().
 struct ExtractOptions {
   Extractor extract = Extractor::Best;
   IlpCycles ilp_cycles = IlpCycles::None;
@@ -495,7 +505,7 @@ struct ExtractOptions {
   std::optional<Interrupt> interrupt = {};
 };
 
-/// The best graph of an e-graph that was found. Costs are in the unit of the file.
+/// The best graph that was found in an e-graph. Costs are in the unit of the file.
 struct Extraction {
   size_t nodes = 0, classes = 0, roots = 0; // in the e-graph
   /// For each class that the roots reach, the chosen node, by the ids of the file.
@@ -518,6 +528,7 @@ Expected<Extraction> extract_file(const std::string& path, const ExtractOptions&
 
 // --- prices of this machine ---------------------------------------------------------------------
 
+/// Options of calibrate().
 struct CalibrateOptions {
   Backend backend = kDefaultBackend;       // not Ref
   double time_limit_s = kCalibrateSeconds; // negative: none; a later call continues
@@ -540,7 +551,8 @@ struct Calibration {
   std::vector<std::string> notes;
 };
 
-/// Times operators of all kinds on this machine, so that searches can estimate prices.
+/// Times operators of all kinds on this machine, so that searches can estimate prices. Errors: a
+/// backend that is not available (E0702); a failed device (E0703).
 Expected<Calibration> calibrate(const CalibrateOptions& options = {});
 
 // --- running ----------------------------------------------------------------------------------
@@ -553,6 +565,7 @@ struct Tensor {
   std::vector<float> data;
 };
 
+/// Options of compile().
 struct CompileOptions {
   Backend backend = kDefaultBackend;
   /// F32, F16 or BF16: the type in which the model's f32 values are computed, with sums in f32.
@@ -578,6 +591,7 @@ struct CompileOptions {
   std::vector<ExternOp> externs = {}; // kernels for the `extern op`s that the model calls
 };
 
+/// Options of Program::time().
 struct TimeOptions {
   size_t runs = 0;      // 0: by `seconds`, from 5 to 300 runs; for Ref 1 run
   double seconds = 0.5; // if `runs` is 0
@@ -626,7 +640,8 @@ public:
 
   /// Inputs are in the order of Model::inputs(), outputs in that of Model::outputs(). Weights that
   /// the model updates start as its weights. Every run, also those of time(), continues with their
-  /// values from the last run: the outputs after its results, under their paths.
+  /// values from the last run: the outputs after its results, under their paths. Errors: number or
+  /// types of inputs (E0505); a failed device (E0703).
   Expected<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   /// The same on memory of the caller with the types of the model: nothing is converted, and no
   /// elements are allocated. Errors: types or numbers of inputs or outputs; the device's.
@@ -641,6 +656,9 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
+/// Prepares a model to run: makes the plan, reads or draws the weights, and chooses kernels.
+/// Errors: a backend that is not available (E0702); the memory limit (E0701); missing weights
+/// (E0506) or weights of another type (E0507); an operator without a kernel (E0705).
 Expected<Program> compile(const Model& model, const CompileOptions& options = {});
 
 /// The difference of an output from the reference.
