@@ -54,10 +54,9 @@ struct WithKernels {
 std::optional<WithKernels> use_kernels(const Graph& graph, llvm::ArrayRef<Rule> rules,
                                        PriceCache& prices, Numerics numerics);
 
-/// Returns the price of the graph, in microseconds, with activations and sums fused into the
-/// preceding products and convolutions as far as that pays. It is the same for all ways to write
-/// such a chain.
-double price_fused(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
-                   Numerics numerics);
+/// Returns the graph with activations and sums fused into the preceding products and convolutions
+/// as far as that pays. Its price is the same for all ways to write such a chain.
+Graph with_fused_kernels(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                         Numerics numerics, Extractor extractor);
 
 } // namespace tg

@@ -3,8 +3,8 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/optimizer/explanation.h"
+#include "compiler/optimizer/form_comparison.h"
 
-#include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FormatVariadic.h>
 
 namespace tg {
@@ -121,38 +121,6 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   return keep_source(source, std::move(report), std::move(why));
 }
 
-/// The rank of a graph among equivalent ones.
-struct Rank {
-  double cost_us = 0;
-  size_t operators = 0;
-
-  /// True if it costs less, or has fewer operators at an equal price. Prices that differ by less
-  /// than the factor 1 + `noise` are equal.
-  bool is_before(const Rank& other, double noise) const {
-    if (costs_more(other.cost_us, cost_us * (1 + noise))) return true;
-    return !costs_more(cost_us, other.cost_us) && operators < other.operators;
-  }
-};
-
-/// Returns the price that a form saves by joining the operators of the graph into one. A joined
-/// operator that maps or moves elements reads its operands and writes its result once, so it is
-/// assumed to cost as much as the most expensive of them. For other operators the result is 0,
-/// because another runtime's kernel may be slower than the separate operators.
-double saved_by_joining(const Graph& graph, double price_us, PriceCache& prices) {
-  GraphInstances priced = instances_of(graph);
-  double dearest = 0;
-  for (const OpInstance& instance : priced.instances) {
-    const OpInfo& info = op_info(instance.op);
-    bool maps = info.has(Trait::Leaf | Trait::Layout | Trait::Pointwise) ||
-                instance.op == OpKind::Cast || instance.op == OpKind::Clip;
-    if (!maps) return 0;
-    dearest = std::max(dearest, prices.price(instance));
-  }
-  return std::max(0.0, price_us - dearest);
-}
-
-enum class Preference { None, Source, Found };
-
 /// Compares the source with the found graph, in the form in which they are used. Returns None if
 /// they are equal in that form, or if both have the same rank and nothing `else_decides` (whole
 /// runs, prices of groups). Results of earlier searches keep their prices.
@@ -161,37 +129,18 @@ Preference compare_with_source(const Graph& source, const Candidate& found,
                                const OptimizeOptions& options, const OptimizeReport& report,
                                bool else_decides) {
   if (difference(source, found.graph).empty()) return Preference::None;
-  constexpr double kNoiseOfForms = 1e-3; // noise of other runtimes' prices, at best
-  Rank of_source{report.cost_before_us, source.op_count()};
-  Rank of_found{found.cost_us, found.graph.op_count()};
-  double noise = 0;
   auto used = [&](const Graph& graph) {
     return options.used_as ? options.used_as(graph) : std::nullopt;
   };
   if (std::optional<UsedForm> a = used(source), b = used(found.graph); a && b) {
+    if (!report.recalled) return FormComparison(rules, prices, options).prefer(*a, *b);
     if (a->digest == b->digest) return Preference::None;
-    bool in_time = !options.time.end().asked();
-    auto price = [&](const Graph& graph) {
-      return in_time ? price_fused(graph, rules, prices, options.explore.numerics)
-                     : price_graph(graph, prices);
-    };
-    llvm::StringMap<double> saved; // by digest of the joined graph
-    auto rank = [&](const UsedForm& form) {
-      double cost = price(form.graph);
-      for (const Graph& one : form.joined) {
-        auto [known, first] = saved.try_emplace(digest(one), 0);
-        if (first) known->second = saved_by_joining(one, price(one), prices);
-        cost -= known->second;
-      }
-      return Rank{cost, form.operators};
-    };
-    if (!report.recalled) of_source = rank(*a), of_found = rank(*b);
-    noise = kNoiseOfForms;
     else_decides = false;
   }
+  GraphRank of_source{report.cost_before_us, source.op_count()};
+  GraphRank of_found{found.cost_us, found.graph.op_count()};
   if (costs_more(of_found.cost_us, of_source.cost_us)) return Preference::Source;
-  return else_decides || of_found.is_before(of_source, noise) ? Preference::Found
-                                                              : Preference::None;
+  return else_decides || of_found.is_before(of_source) ? Preference::Found : Preference::None;
 }
 
 } // namespace

@@ -58,17 +58,17 @@ Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
   return chain;
 }
 
-double price_fused(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
-                   Numerics numerics) {
+Graph with_fused_kernels(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                         Numerics numerics, Extractor extractor) {
   FusingRules fusing = fusing_rules(rules, numerics);
   EGraph egraph = egraph_of(graph);
   fuse(egraph, fusing, numerics);
   ExtractOptions options;
-  options.extractor = Extractor::Best;
+  options.extractor = extractor;
   options.ilp.time_limit_s = kSecondsOfExtraction;
   Result<ExtractedGraph> found = extract(egraph, graph, prices, options);
-  double as_it_is = price_graph(graph, prices);
-  return found ? std::min(price_graph(found->graph, prices), as_it_is) : as_it_is;
+  bool pays = found && price_graph(found->graph, prices) <= price_graph(graph, prices);
+  return pays ? std::move(found->graph) : graph;
 }
 
 std::optional<WithKernels> use_kernels(const Graph& graph, llvm::ArrayRef<Rule> rules,

@@ -1,9 +1,10 @@
-// The five steps of an optimisation: price the source, search, choose a finalist, judge it against
-// the source, conclude the report.
+// The six steps of an optimisation: price the source, search, choose a finalist, search again from
+// the form in which it is used, judge it against the source, conclude the report.
 #include "compiler/optimizer/optimize.h"
 
 #include "compiler/optimizer/candidate.h"
 #include "compiler/optimizer/explanation.h"
+#include "compiler/optimizer/form_comparison.h"
 #include "compiler/optimizer/group_refinement.h"
 #include "compiler/optimizer/judgement.h"
 #include "compiler/optimizer/refined_search.h"
@@ -156,6 +157,10 @@ Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
   return failure;
 }
 
+/// Share of the search's time for another search, from the form in which the result is used.
+constexpr double kSecondStart = 0.1;
+constexpr int kMostSecondStarts = 3;
+
 /// Returns the options with the limits of search and extraction from the time plan.
 OptimizeOptions with_shared_time(const OptimizeOptions& given) {
   OptimizeOptions out = given;
@@ -168,6 +173,25 @@ OptimizeOptions with_shared_time(const OptimizeOptions& given) {
   out.explore.time_limit_s = std::min(given.explore.time_limit_s, time.explore_s);
   out.refine_time_s = std::min(given.refine_time_s, time.refine_s);
   out.extract.stop = time.extract;
+  if (given.used_as && !given.explain) {
+    out.explore.time_limit_s *= 1 - kSecondStart;
+    out.explore.stop = out.explore.stop.within(out.explore.time_limit_s);
+  }
+  return out;
+}
+
+/// Returns the options of a short search without a listener: one pass over the network, in which
+/// each segment is saturated and extracted.
+OptimizeOptions brief(const OptimizeOptions& given, double seconds) {
+  OptimizeOptions out = with_shared_time(given);
+  out.explore.time_limit_s = out.extract.ilp.time_limit_s = seconds;
+  out.explore.stop = out.explore.stop.within(seconds);
+  out.explore.node_limit = std::min(out.explore.node_limit, kFirstStageNodes);
+  out.explore.progress = {};
+  out.portfolio.progress = {};
+  out.portfolio.sweeps = 1;
+  out.portfolio.use_tree = out.portfolio.use_whole = out.portfolio.use_focus = false;
+  out.explore.trace = nullptr, out.trace = nullptr;
   return out;
 }
 
@@ -176,7 +200,7 @@ class Optimization {
 public:
   Optimization(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                const OptimizeOptions& given, FinalistRunner* runner, CostModel* alternative_costs)
-      : source_(source), rules_(rules), options_(with_shared_time(given)),
+      : source_(source), rules_(rules), given_(given), options_(with_shared_time(given)),
         prices_(source.symbols(), costs), pricing_{.costs = costs,
                                                    .prices = prices_,
                                                    .alternative_costs =
@@ -222,6 +246,18 @@ public:
     return chosen;
   }
 
+  /// Searches again from the form in which the result is used, where a later optimisation of the
+  /// written file starts. It has other operators than the result: kernels are written as several,
+  /// and sequences as matrices. With `explain` there is no such search, because no chain of rules
+  /// leads to that form.
+  void search_used_form(Candidate& found) {
+    if (!options_.used_as || options_.explain || report_.recalled || pricing_.groups) return;
+    Stopwatch watch;
+    const double limit_s = kSecondStart * given_.explore.time_limit_s;
+    for (int i = 0; i < kMostSecondStarts && watch.seconds() < limit_s; ++i)
+      if (!improve_used_form(found, limit_s - watch.seconds())) return;
+  }
+
   /// Moves the graph out of `chosen`. Errors: `internal`, in builds that verify.
   Result<Optimized> judge(Finalist& chosen) {
     TG_CHECK(note_found(chosen.candidate.graph, report_));
@@ -238,6 +274,29 @@ public:
   }
 
 private:
+  /// Returns true if a search of these seconds improved the form.
+  bool improve_used_form(Candidate& found, double seconds) {
+    std::optional<UsedForm> form = options_.used_as(found.graph);
+    if (!form || !form->is_source || options_.time.end().asked()) return false;
+    OptimizeOptions options = brief(given_, seconds);
+    PricingContext pricing{.costs = pricing_.costs, .prices = prices_};
+    OptimizeReport report;
+    report.cost_before_us = price_graph(form->graph, prices_);
+    Result<Candidate> next =
+        strategy_of(options).find({form->graph, rules_, pricing, options}, report);
+    report_.explore_s += report.explore_s;
+    report_.extract_s += report.extract_s;
+    if (!next) return false;
+    std::optional<UsedForm> other = options_.used_as(next->graph);
+    FormComparison forms(rules_, prices_, options_);
+    if (!other || forms.prefer(*form, *other) != Preference::Found) return false;
+    add_counts(report_.rules_applied, report.rules_applied);
+    found.graph = std::move(next->graph);
+    found.cost_us = report_.cost_after_us = next->cost_us;
+    report_.forget_bounds();
+    return true;
+  }
+
   void describe() {
     Numerics numerics = options_.explore.numerics;
     report_.model = source_.name();
@@ -253,6 +312,7 @@ private:
 
   const Graph& source_;
   llvm::ArrayRef<Rule> rules_;
+  const OptimizeOptions& given_;
   const OptimizeOptions options_;
   PriceCache prices_;
   std::vector<Candidate> others_;
@@ -282,6 +342,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   TG_CHECK(steps.price_source());
   TG_TRY(Candidate found, steps.search());
   Finalist chosen = steps.choose(std::move(found));
+  steps.search_used_form(chosen.candidate);
   TG_TRY(Optimized result, steps.judge(chosen));
   steps.conclude(chosen.candidate, result);
   return result;

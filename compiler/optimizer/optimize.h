@@ -33,6 +33,9 @@ struct UsedForm {
   std::string digest; // equal for forms that are equal except for names
   /// Subgraphs of `graph` that are one operator each in that form.
   std::vector<Graph> joined = {};
+  /// `graph` has the inputs, weights and outputs of the given graph, and is the source of a later
+  /// optimisation of the result.
+  bool is_source = false;
 };
 
 struct OptimizeOptions {

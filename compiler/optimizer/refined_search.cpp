@@ -1,6 +1,7 @@
 #include "compiler/optimizer/refined_search.h"
 
 #include "compiler/ir/graph.h"
+#include "compiler/optimizer/instance_uses.h"
 #include "compiler/optimizer/strategy/strategy.h"
 #include "lang/core/support/stop.h"
 
@@ -13,33 +14,6 @@
 namespace tg {
 
 namespace {
-
-/// Counts equal operator instances over graphs with the same symbols.
-class Uses {
-public:
-  /// Adds a graph `sign` times.
-  void add(const Graph& graph, double sign) {
-    graphs_.push_back(instances_of(graph));
-    for (const OpInstance& instance : graphs_.back().instances) {
-      std::string key = instance_key(graph.symbols(), instance);
-      auto [at, fresh] = place_.try_emplace(key, uses_.size());
-      if (fresh) uses_.push_back({instance, 0});
-      uses_[at->second].weight += sign;
-    }
-  }
-  /// Returns the instances whose counts differ between the sides.
-  std::vector<PriceUse> differing() const {
-    std::vector<PriceUse> out;
-    for (PriceUse use : uses_)
-      if ((use.weight = std::abs(use.weight)) > 0) out.push_back(use);
-    return out;
-  }
-
-private:
-  std::deque<GraphInstances> graphs_; // storage of the uses
-  std::vector<PriceUse> uses_;
-  llvm::StringMap<size_t> place_;
-};
 
 class RefinedSearch {
 public:
@@ -155,7 +129,7 @@ private:
 
   /// Measures the source's operators, because rewrites replace nearly all of them.
   void measure_source() {
-    Uses uses;
+    InstanceUses uses;
     uses.add(source_, 1);
     (void)refine_prices(uses);
   }
@@ -200,13 +174,13 @@ private:
     auto gain = [&] { return report_.cost_before_us - price_graph(found, pricing_.prices); };
     double before = gain();
     if (place(&found)) return before - gain() > kMoved * report_.cost_before_us;
-    Uses uses;
+    InstanceUses uses;
     uses.add(source_, 1);
     uses.add(found, -1);
     return refine_prices(uses) > kMoved * report_.cost_before_us;
   }
 
-  double refine_prices(const Uses& uses) {
+  double refine_prices(const InstanceUses& uses) {
     Stopwatch watch;
     StopToken stop =
         options_.explore.stop.within(std::max(options_.refine_time_s - watch_.seconds(), 0.0));

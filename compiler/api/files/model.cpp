@@ -142,6 +142,52 @@ bool is_own(const onnx::schema::Model& model) {
   return model.producer_name() == onnx::kProducer && model.producer_version() == kProgramVersion;
 }
 
+/// Imports a file. Weights that the file records as folded stay weights.
+std::optional<onnx::Imported> imported(std::shared_ptr<const onnx::ModelFile> file,
+                                       onnx::ImportOptions options, DiagnosticSink& sink,
+                                       std::vector<onnx::Refusal>* refused) {
+  for (const onnx::schema::KeyValue& note : file->model().metadata_props())
+    add_folded_paths(note.key(), note.value(), options.folded);
+  std::optional<onnx::Imported> result =
+      onnx::import_model(std::move(file), options, sink, refused);
+  if (sink.failed()) return std::nullopt;
+  return result;
+}
+
+/// Makes the readable model of an imported file. `own`: this version of Tangram wrote the file, and
+/// no option changed its sizes.
+std::optional<LoadedModel> readable(onnx::Imported imported, llvm::StringRef path, bool own,
+                                    SourceManager& sources, DiagnosticSink& sink) {
+#ifdef TG_VERIFY
+  if (std::string fault = verify(imported.graph); !fault.empty()) {
+    sink.report(error(Code::internal, "the graph of `{0}` is not well formed: {1}", path, fault));
+    return std::nullopt;
+  }
+#endif
+  std::optional<TidyGraph> tidy = tidied(imported.graph, imported.names, sources, library(), sink);
+  if (!tidy) return std::nullopt;
+  imported.graph = std::move(tidy->graph);
+  imported.names = std::move(tidy->names);
+  imported.graph.set_name(readable_model_name(imported.graph.name(), path));
+  std::shared_ptr<const WeightFile> weights = weight_file(imported.file, imported.weights);
+  std::shared_ptr<const KeptOperators> kept;
+  if (imported.facts) {
+    onnx::KeptNodes none{{}, Graph(imported.graph.shared_symbols()), {}};
+    kept = std::make_shared<const KeptOperators>(
+        KeptOperators{imported.kept ? std::move(*imported.kept) : std::move(none),
+                      moved(std::move(*imported.facts), tidy->became), imported.graph,
+                      own ? imported.file : nullptr, weights});
+  }
+  return LoadedModel{std::move(imported.graph),
+                     std::move(weights),
+                     std::move(imported.names),
+                     imported.ops,
+                     {},
+                     std::move(kept),
+                     std::move(imported.written_out),
+                     std::move(imported.ranges)};
+}
+
 std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
                                      const ModelRequest& request, DiagnosticSink& sink,
                                      std::vector<onnx::Refusal>* refused) {
@@ -156,44 +202,16 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
     left_out = leave_out(file->get(), options);
     for (const auto& [name, text] : request.settings) left_out.push_back(name);
   }
-  for (const onnx::schema::KeyValue& note : (*file)->model().metadata_props())
-    add_folded_paths(note.key(), note.value(), options.folded);
-  std::optional<onnx::Imported> imported = onnx::import_model(*file, options, sink, refused);
-  if (!imported || sink.failed()) return std::nullopt;
-  if (Result<void> there = check_elements(**file, imported->weights); !there) {
+  std::optional<onnx::Imported> made = imported(*file, options, sink, refused);
+  if (!made) return std::nullopt;
+  if (Result<void> there = check_elements(**file, made->weights); !there) {
     sink.report(std::move(there.error()));
     return std::nullopt;
   }
-#ifdef TG_VERIFY
-  if (std::string fault = verify(imported->graph); !fault.empty()) {
-    sink.report(error(Code::internal, "the graph of `{0}` is not well formed: {1}", path, fault));
-    return std::nullopt;
-  }
-#endif
-  std::optional<TidyGraph> tidy =
-      tidied(imported->graph, imported->names, sources, library(), sink);
-  if (!tidy) return std::nullopt;
-  imported->graph = std::move(tidy->graph);
-  imported->names = std::move(tidy->names);
-  imported->graph.set_name(readable_model_name(imported->graph.name(), path));
-  std::shared_ptr<const WeightFile> weights = weight_file(*file, imported->weights);
-  std::shared_ptr<const KeptOperators> kept;
-  if (imported->facts) {
-    onnx::KeptNodes none{{}, Graph(imported->graph.shared_symbols()), {}};
-    bool own = options.shapes.empty() && options.dims.empty() && is_own((*file)->model());
-    kept = std::make_shared<const KeptOperators>(
-        KeptOperators{imported->kept ? std::move(*imported->kept) : std::move(none),
-                      moved(std::move(*imported->facts), tidy->became), imported->graph,
-                      own ? *file : nullptr, weights});
-  }
-  return LoadedModel{std::move(imported->graph),
-                     std::move(weights),
-                     std::move(imported->names),
-                     imported->ops,
-                     std::move(left_out),
-                     std::move(kept),
-                     std::move(imported->written_out),
-                     std::move(imported->ranges)};
+  bool own = options.shapes.empty() && options.dims.empty() && is_own((*file)->model());
+  std::optional<LoadedModel> model = readable(std::move(*made), path, own, sources, sink);
+  if (model) model->left_out = std::move(left_out);
+  return model;
 }
 
 } // namespace
@@ -216,6 +234,15 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
   LoadedModel loaded{std::move(*graph)};
   loaded.left_out = std::move(left_out);
   return loaded;
+}
+
+std::optional<LoadedModel> model_without_elements(std::shared_ptr<const onnx::ModelFile> file,
+                                                  const onnx::ImportOptions& options) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  std::optional<onnx::Imported> made = imported(std::move(file), options, sink, nullptr);
+  if (!made) return std::nullopt;
+  return readable(std::move(*made), "", false, sources, sink);
 }
 
 std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,

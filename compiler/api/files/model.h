@@ -72,6 +72,11 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
 std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
                                 DiagnosticSink& sink);
 
+/// Returns the model of an ONNX file that was opened, without reading elements of its weights: all
+/// weights must be in `options.folded`. nullopt if the file cannot be imported.
+std::optional<LoadedModel> model_without_elements(std::shared_ptr<const onnx::ModelFile> file,
+                                                  const onnx::ImportOptions& options);
+
 /// Returns the inputs of an .onnx file with unspecified sizes. Empty for other files, and for one
 /// that cannot be read, which load_model() reports.
 std::vector<std::string> open_inputs(llvm::StringRef path);

@@ -155,9 +155,10 @@ constexpr llvm::StringLiteral kCommutative[] = {"Add", "And", "Equal", "Max",
 /// Digests of the values of a file by their computation. Inputs and weights are identified by name.
 class MessageDigest {
 public:
-  explicit MessageDigest(const onnx::schema::Graph& graph) {
+  explicit MessageDigest(const onnx::schema::Graph& graph, const llvm::StringSet<>& weights = {}) {
     for (onnx::schema::Tensor tensor : graph.initializer()) {
       std::string name = tensor.name();
+      if (weights.contains(name)) continue;
       tensor.clear_name();
       of_value_[name] = hashed(tensor.SerializeAsString(), {});
     }
@@ -219,6 +220,68 @@ Whole with_source_nodes(const Graph& graph, const KeptOperators* kept, int opset
   return whole;
 }
 
+/// Returns the operators of each node of the source's file that stands for several.
+std::vector<Graph> expansions_of(const KeptOperators& kept) {
+  return onnx::restore_nodes(kept.source, kept.nodes, kept.source, kept.facts, onnx::kNewestExport)
+      .expansions;
+}
+
+bool have_equal_ends(const Graph& a, const Graph& b) {
+  auto name = [](const Graph& graph) {
+    std::string names;
+    for (NodeId input : graph.inputs()) names += graph.attr(input, 0).text + ",";
+    for (const GraphOutput& output : graph.outputs()) names += output.name + ",";
+    return names;
+  };
+  return name(a) == name(b);
+}
+
+/// A file that was written, as a later run reads it.
+struct ReadAgain {
+  Graph graph; // over the symbols and weights of the graph that was written
+  std::vector<Graph> expansions = {};
+};
+
+/// Returns true if all weights of `graph` are weights of `source`.
+bool has_only_weights_of(const Graph& graph, const Graph& source) {
+  llvm::StringSet<> known = weight_paths(source);
+  for (const auto& path : weight_paths(graph))
+    if (!known.contains(path.getKey())) return false;
+  return true;
+}
+
+/// Reads a file that is to be written. nullopt if it would be read with other inputs or outputs,
+/// with nodes that are cut out, or with huge constants as weights.
+std::optional<ReadAgain> read_again(const Graph& graph, const Folded& folded,
+                                    const onnx::Exported& exported) {
+  onnx::schema::Model model = exported.model;
+  *model.mutable_graph() = exported.graph;
+  onnx::ImportOptions options;
+  options.keep_for = onnx::kNewestExport;
+  std::vector<std::string> constants; // tables, which are read as weights
+  for (const onnx::schema::Tensor& tensor : exported.graph.initializer())
+    constants.push_back(tensor.name());
+  llvm::StringMap<std::string> paths; // by name in the file
+  for (const onnx::ExportedWeight& weight : exported.weights) {
+    *model.mutable_graph()->add_initializer() = weight.tensor;
+    options.folded.insert(weight.tensor.name());
+    paths[weight.tensor.name()] = folded.graph.attr(weight.node, 0).text;
+  }
+  auto file =
+      onnx::ModelFile::parse(llvm::MemoryBuffer::getMemBufferCopy(model.SerializeAsString()), "");
+  if (!file) return std::nullopt;
+  std::optional<LoadedModel> read = model_without_elements(std::move(*file), options);
+  if (!read || !read->kept || read->kept->has_nodes()) return std::nullopt;
+  Result<Graph> with_tables = with_known_weights(read->graph, constants, *read->weights);
+  if (!with_tables) return std::nullopt;
+  auto in_symbols = [&](const Graph& one) { return transfer(one, graph.shared_symbols()); };
+  ReadAgain again{in_symbols(unfold(with_renamed_weights(*with_tables, paths), folded.values))};
+  if (!have_equal_ends(graph, again.graph) || !has_only_weights_of(again.graph, graph))
+    return std::nullopt;
+  for (const Graph& one : expansions_of(*read->kept)) again.expansions.push_back(in_symbols(one));
+  return again;
+}
+
 } // namespace
 
 std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* kept) {
@@ -230,10 +293,26 @@ std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* ke
                           &folded.values, kept ? &kept->facts : nullptr};
   Result<onnx::Exported> exported = onnx::export_graph(folded.graph, how);
   if (!exported) return std::nullopt;
+  const std::string weights = digest(folded.values);
+  // An unchanged file is copied. To write its graph again may take more nodes.
+  if (kept && kept->own_file && difference(graph, kept->source).empty()) {
+    MessageDigest digests(kept->own_file->model().graph(), weight_paths(graph));
+    return UsedForm{with_kept(graph, *kept).graph, digests.node_count(), digests.all() + weights,
+                    expansions_of(*kept), !kept->has_nodes()};
+  }
   MessageDigest digests(exported->graph);
+  UsedForm form{graph, digests.node_count(), digests.all() + weights};
+  bool has_cuts = kept && kept->has_nodes();
+  if (std::optional<ReadAgain> again; !has_cuts && (again = read_again(graph, folded, *exported))) {
+    form.graph = std::move(again->graph);
+    form.joined = std::move(again->expansions);
+    form.is_source = true;
+    return form;
+  }
   Whole expanded = kept ? with_kept(graph, *kept) : Whole{graph};
-  return UsedForm{onnx::prepare_for_export(expanded.graph).graph, digests.node_count(),
-                  digests.all() + digest(folded.values), std::move(whole.restored)};
+  form.graph = onnx::prepare_for_export(expanded.graph).graph;
+  form.joined = std::move(whole.restored);
+  return form;
 }
 
 int newest_opset(int opset) { return opset > 0 ? opset : onnx::kNewestExport; }

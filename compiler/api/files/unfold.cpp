@@ -128,14 +128,6 @@ Result<Tensor> read_weight(const WeightFile& file, llvm::StringRef path) {
   return file.read(*entry);
 }
 
-llvm::StringSet<> weight_paths(const Graph& graph) {
-  llvm::StringSet<> paths;
-  std::vector<bool> needed = graph.reachable();
-  for (uint32_t i = 0; i < graph.size(); ++i)
-    if (needed[i] && graph.node({i}).op == OpKind::Weight) paths.insert(graph.attr({i}, 0).text);
-  return paths;
-}
-
 Diagnostic unreadable(const WeightFile& file) {
   return error(Code::bad_data_file,
                "the record of the sources of folded weights in `{0}` is not "
@@ -262,6 +254,14 @@ NodeId add_constant(Graph& graph, const Tensor& tensor) {
 }
 
 } // namespace
+
+llvm::StringSet<> weight_paths(const Graph& graph) {
+  llvm::StringSet<> paths;
+  std::vector<bool> needed = graph.reachable();
+  for (uint32_t i = 0; i < graph.size(); ++i)
+    if (needed[i] && graph.node({i}).op == OpKind::Weight) paths.insert(graph.attr({i}, 0).text);
+  return paths;
+}
 
 Graph unfold(const Graph& graph, const Graph& values, const WeightFile* source) {
   llvm::StringMap<NodeId> folded;

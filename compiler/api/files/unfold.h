@@ -79,6 +79,9 @@ Graph with_short_constants(const Graph& graph);
 /// Returns the graph with renamed weights; `names` is by path.
 Graph with_renamed_weights(const Graph& graph, const llvm::StringMap<std::string>& names);
 
+/// Returns the paths of the weights of a graph.
+llvm::StringSet<> weight_paths(const Graph& graph);
+
 /// Returns the weights that the outputs of one graph need and the other graph lacks.
 std::vector<std::string> weights_of_one_side(const Graph& graph, const Graph& other);
 
