@@ -2,6 +2,7 @@
 #include "compiler/ir/from_ast.h"
 
 #include "compiler/ir/eval/instantiation.h"
+#include "compiler/ir/open_check.h"
 #include "lang/check/check.h"
 
 namespace tg {
@@ -70,7 +71,10 @@ bool check(const Program& program, DiagnosticSink& sink) {
   for (FnRef fn : program.models()) {
     if (!open_names(program, fn).empty() || (damaged && has_errors(program, fn, sink))) continue;
     if (!damaged) {
-      (void)build(program, fn, {}, std::make_shared<Symbols>(), sink);
+      if (has_ranges(program, fn))
+        check_open(program, fn, sink);
+      else
+        (void)build(program, fn, {}, std::make_shared<Symbols>(), sink);
       continue;
     }
     Graph graph(std::make_shared<Symbols>(), "");

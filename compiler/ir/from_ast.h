@@ -23,8 +23,9 @@ inline constexpr uint64_t kMaxSteps = 10'000'000;
 inline constexpr size_t kMaxGraphNodes = 2'000'000;
 
 /// Checks everything that can be checked without running the program: names in all functions, and
-/// the shapes of every model that its defaults can instantiate. A model with external dimensions is
-/// checked only by name. Returns true if no error was reported.
+/// the shapes of every model that its defaults can instantiate, for all sizes in the ranges of its
+/// parameters. A model with external dimensions is checked only by name. Returns true if no error
+/// was reported.
 bool check(const Program& program, DiagnosticSink& sink);
 
 /// Returns the names that must be set before the model can be built: dimensions and compile-time

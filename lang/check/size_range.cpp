@@ -29,6 +29,14 @@ std::optional<SizeRange> size_range(const Ast& ast, const ast::Param& param) {
   return SizeRange{*least, most};
 }
 
+std::string ranges_text(const Ast& ast, const ast::Decl& model) {
+  std::string text;
+  for (const ast::Param& param : ast[model.params])
+    if (std::optional<SizeRange> range = size_range(ast, param))
+      text += (text.empty() ? "" : ", ") + param.name.text.str() + " in " + range->text();
+  return text;
+}
+
 Diagnostic outside_range(const ast::Param& param, const SizeRange& range, int64_t size) {
   return error(Code::dimension_mismatch, param.span, "`{0}` must be in {1}, got {2}",
                param.name.text, range.text(), size);

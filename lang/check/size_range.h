@@ -21,6 +21,9 @@ struct SizeRange {
 /// Returns the range of a parameter; nullopt if it has none, or one that check_size_range refuses.
 std::optional<SizeRange> size_range(const Ast& ast, const ast::Param& param);
 
+/// Returns "S in 1..2048, B in 1..", the ranges of a model; "" if it has none.
+std::string ranges_text(const Ast& ast, const ast::Decl& model);
+
 /// Checks the range of a parameter and a default that is known without other parameters. Errors:
 /// `wrong_kind`, `missing_argument` (the default), `dimension_mismatch`.
 void check_size_range(const Ast& ast, const ast::Decl& fn, const ast::Param& param,

@@ -200,6 +200,8 @@ llvm::StringRef advice_on_sign(const ParseFailure& s) {
 std::string plain_advice(const ParseFailure& s) {
   if (llvm::StringRef advice = advice_on_sign(s); !advice.empty()) return advice.str();
   bool head = s.first.kind == T::FN || s.first.kind == T::MODEL;
+  if (head && (s.expected.has(S::S_DOTDOT) || s.at.kind == T::DOTDOT))
+    return "write the range of a size as `S: int in 1..2048 = 128`, or `1..` without an end";
   if (head && s.expected.has(S::S_COLON))
     return "give each parameter a type: `x: f32[N, C]`, `n: int`";
   bool opens_block = s.first.kind == T::IF || s.first.kind == T::FOR || head;

@@ -32,17 +32,11 @@ std::string takes(const Frame& frame) {
                        llvm::join(names, ", "));
 }
 
-Val ints_of(llvm::ArrayRef<int64_t> ints) { return Val::of(Value::of_ints(ints)); }
-
 /// Returns true if a bound value equals this list of integers.
-bool is_shape(const Val& val, llvm::ArrayRef<int64_t> shape) {
+bool is_shape(const Val& val, llvm::ArrayRef<Size> shape) {
   if (!val.is(Val::Kind::List) || val.items.size() != shape.size()) return false;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const Val& item = val.items[i];
-    bool same = item.is(Val::Kind::Const) && item.value.is(Value::Kind::Int) &&
-                item.value.number == shape[i];
-    if (!same) return false;
-  }
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (!val.items[i].integer() || val.items[i].as_size() != shape[i]) return false;
   return true;
 }
 
@@ -58,18 +52,19 @@ bool convert(Val& val, const ParamKind& kind) {
     return is_list && llvm::all_of(val.items, [&](Val& v) { return convert(v, item); });
   }
   bool is_const = val.is(Val::Kind::Const);
-  bool is_int = is_const && val.value.is(Kind::Int);
+  bool is_int = val.integer();
   auto ints = [&] {
-    return is_list && llvm::all_of(val.items, [](const Val& v) {
-             return v.is(Val::Kind::Const) && v.value.is(Kind::Int);
-           });
+    return is_list && llvm::all_of(val.items, [](const Val& v) { return v.integer(); });
   };
   switch (kind.base) {
   case Base::Int: return is_int;
   case Base::Bool: return is_const && val.value.is(Kind::Bool);
   case Base::Float:
-    if (is_int) val.value = Value::of_float(as_real(val.value));
-    return is_const && val.value.is(Kind::Float);
+    if (is_int && val.is(Val::Kind::Open))
+      val = Val::open_float(as_real(val.value), val.run, val.size);
+    else if (is_int)
+      val.value = Value::of_float(as_real(val.value));
+    return (is_const || val.is(Val::Kind::Open)) && val.value.is(Kind::Float);
   case Base::Act: return is_const && val.value.is(Kind::Enum) && parse_act(val.value.text);
   case Base::Pad:
     if (is_const && val.value.is(Kind::Enum))
@@ -121,7 +116,7 @@ bool Arguments::bind_constant(Frame& frame, const Site& site, Val val) {
               frame.decl.name.text, kind_name(kind), report_.describe(val))
             .at(param.span, "declared here");
     d.help = quoted_word_hint(param.name.text, kind, val);
-    bool size = val.is(Val::Kind::Const) && val.value.is(Value::Kind::Int);
+    bool size = val.integer();
     if (size && site.arg.kind == ast::ArgKind::Positional && kind.base == Base::Bool)
       d.help = takes(frame);
     report_.fail(site.caller, std::move(d));
@@ -177,20 +172,20 @@ bool Arguments::bind_type(Frame& frame, const Site& site, ast::TypeRef ref, Val&
     return false;
   val = Val::of(node);
   if (!dtype)
-    frame.bind(want.name.text, Val::of(Value::of_enum(dtype_name(nodes_.type(node).dtype))),
+    frame.bind(want.name.text, Val::of(Value::of_enum(dtype_name(nodes_.dtype(node)))),
                Bound::Dimension, want.name.span);
-  else if (*dtype != nodes_.type(node).dtype)
-    return needs(frame, site, ref, Code::dtype_mismatch,
-                 llvm::formatv("this is {0}, not {1}", dtype_name(nodes_.type(node).dtype),
-                               dtype_name(*dtype)),
-                 val);
+  else if (*dtype != nodes_.dtype(node))
+    return needs(
+        frame, site, ref, Code::dtype_mismatch,
+        llvm::formatv("this is {0}, not {1}", dtype_name(nodes_.dtype(node)), dtype_name(*dtype)),
+        val);
   return bind_rank(frame, site, want, node) &&
          bind_dimensions(frame, site, want, nodes_.type(node));
 }
 
 bool Arguments::bind_rank(Frame& frame, const Site& site, const ast::Type& want, NodeId node) {
   llvm::ArrayRef<ast::ExprId> dims = frame.ast[want.dims];
-  auto rank = static_cast<size_t>(nodes_.type(node).rank());
+  auto rank = static_cast<size_t>(nodes_.rank(node));
   bool spread =
       llvm::any_of(dims, [&](ast::ExprId dim) { return frame.ast[dim].kind == ExprKind::Spread; });
   if (spread ? rank + 1 >= dims.size() : rank == dims.size()) return true;
@@ -208,33 +203,33 @@ bool Arguments::bind_rank(Frame& frame, const Site& site, const ast::Type& want,
 /// Binds the dimensions that are single names. A name bound already, by an explicit argument or an
 /// earlier tensor, must agree.
 bool Arguments::bind_dimensions(Frame& frame, const Site& site, const ast::Type& want,
-                                const TensorType& type) {
+                                const OpenType& type) {
+  SizeSite place(nodes_.run(), site.arg.span);
   llvm::ArrayRef<ast::ExprId> dims = frame.ast[want.dims];
   llvm::SmallVector<int64_t, 6> axes = axes_of(frame.ast, dims, type.rank());
   for (size_t i = 0; i < dims.size(); ++i) {
     const ast::Expr& dim = frame.ast[dims[i]];
     bool spread = dim.kind == ExprKind::Spread;
     if (!spread && (dim.kind != ExprKind::Name || dim.text == "_")) continue;
-    llvm::ArrayRef<int64_t> part(type.shape);
+    llvm::ArrayRef<Size> part(type.shape);
     part = spread ? part.slice(i, part.size() + 1 - dims.size())
                   : part.slice(static_cast<size_t>(axes[i]), 1);
     const Binding* bound = frame.find(dim.text);
-    Val found = spread ? ints_of(part) : Val::of(Value::of_int(part[0]));
+    Val found = spread ? Val::of(part) : Val::of(part[0]);
     if (!bound) {
       frame.bind(dim.text, std::move(found), Bound::Dimension, dim.span);
       continue;
     }
     const Val& val = bound->val;
-    bool same = spread ? is_shape(val, part)
-                       : val.is(Val::Kind::Const) && val.value.is(Value::Kind::Int) &&
-                             val.value.number == part[0];
+    bool same = spread ? is_shape(val, part) : val.integer() && val.as_size() == part[0];
     if (same) continue;
     Diagnostic d =
         error(Code::dimension_mismatch, site.arg.span, "`{0}` of `{1}` is {2} here but {3} in {4}",
               dim.text, frame.decl.name.text, report_.describe(val), report_.describe(found),
               type.text());
     if (!spread)
-      d.label = llvm::formatv("dimension {0} of {1} is {2}", axes[i], type.text(), part[0]);
+      d.label =
+          llvm::formatv("dimension {0} of {1} is {2}", axes[i], type.text(), part[0].sample());
     d.labels.push_back({bound->span, llvm::formatv("`{0}` was bound to {1} here", dim.text,
                                                    report_.describe(val))});
     report_.fail(site.caller, std::move(d));
@@ -276,19 +271,22 @@ bool Arguments::check_type(Frame& frame, const Site& site, ast::TypeRef ref, con
   for (size_t i = 0; i < want.parts.size(); ++i) // as deep as brackets nest
     if (!check_type(frame, site, frame.ast[want.parts][i], val.items[i])) return false;
   if (!val.is(Val::Kind::Tensor)) return true;
-  const TensorType type = nodes_.type(val.node);
+  SizeSite place(nodes_.run(), site.arg.span);
+  const OpenType type = nodes_.type(val.node);
   llvm::ArrayRef<ast::ExprId> dims = frame.ast[want.dims];
   llvm::SmallVector<int64_t, 6> axes = axes_of(frame.ast, dims, type.rank());
   for (size_t i = 0; i < dims.size(); ++i) {
     ExprKind kind = frame.ast[dims[i]].kind;
     if (kind == ExprKind::Name || kind == ExprKind::Spread) continue;
-    int64_t size = 0, got = type[static_cast<size_t>(axes[i])];
+    Size size = 0, got = type[static_cast<size_t>(axes[i])];
     if (!types_.dimension(frame, dims[i], size)) return false;
     if (size == got) continue;
     llvm::StringRef text = report_.text(frame.ast[dims[i]].span);
-    std::string value = text == std::to_string(size) ? "" : llvm::formatv(" = {0}", size).str();
-    return needs(frame, site, ref, Code::dimension_mismatch,
-                 llvm::formatv("dimension {0} is {1}, not {2}{3}", axes[i], got, text, value), val);
+    std::string number = std::to_string(size.sample());
+    std::string value = text == number ? "" : " = " + number;
+    return needs(
+        frame, site, ref, Code::dimension_mismatch,
+        llvm::formatv("dimension {0} is {1}, not {2}{3}", axes[i], got.sample(), text, value), val);
   }
   return true;
 }

@@ -32,8 +32,7 @@ private:
   bool bind_tensor(Frame& frame, const Site& site, Val val);
   bool bind_type(Frame& frame, const Site& site, ast::TypeRef want, Val& val);
   bool bind_rank(Frame& frame, const Site& site, const ast::Type& want, NodeId node);
-  bool bind_dimensions(Frame& frame, const Site& site, const ast::Type& want,
-                       const TensorType& type);
+  bool bind_dimensions(Frame& frame, const Site& site, const ast::Type& want, const OpenType& type);
   bool check_type(Frame& frame, const Site& site, ast::TypeRef want, const Val& val);
   bool needs(Frame& frame, const Site& site, ast::TypeRef want, Code code, std::string label,
              const Val& got);

@@ -12,6 +12,12 @@ namespace {
 
 int64_t length(const Val& list) { return static_cast<int64_t>(list.items.size()); }
 
+/// Counts a negative position from the end. Returns true if it is from 0 to `last`.
+bool place_on_axis(Size& at, const Size& size, const Size& last) {
+  if (at < 0) at += size;
+  return at >= 0 && at <= last;
+}
+
 } // namespace
 
 Val Brackets::index(Frame& frame, ast::ExprId id) {
@@ -43,35 +49,40 @@ Val Brackets::list_slice(Frame& frame, const ast::Slice& slice, const Val& list)
   Place place;
   if (!read_range(frame, slice, length(list), place)) return {};
   std::vector<Val> items;
-  for (int64_t i = place.start; i < place.stop; i += place.step)
+  int64_t stop = place.stop.fixed(), step = place.step.fixed();
+  for (int64_t i = place.start.fixed(); i < stop; i += step)
     items.push_back(list.items[static_cast<size_t>(i)]);
   return Val::list(std::move(items), list.kind);
 }
 
-bool Brackets::slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_t& out) {
+bool Brackets::slice_bound(Frame& frame, ast::ExprId bound, const Size& size, Size& out) {
   if (!bound) return true;
-  if (!expressions_.integer(frame, bound, "a bound of a slice", out)) return false;
-  if (bound_in_list(out, size)) return true;
+  if (!expressions_.size(frame, bound, "a bound of a slice", out)) return false;
+  SizeSite site(nodes_.run(), frame.ast[bound].span);
+  if (place_on_axis(out, size, size)) return true;
   report_.fail(frame, error(Code::bad_attribute, frame.ast[bound].span,
                             "the bound {0} is outside of an axis of {1} elements",
-                            report_.text(frame.ast[bound].span), size));
+                            report_.text(frame.ast[bound].span), size.sample()));
   return false;
 }
 
-bool Brackets::read_range(Frame& frame, const ast::Slice& slice, int64_t size, Place& out) {
+bool Brackets::read_range(Frame& frame, const ast::Slice& slice, const Size& size, Place& out) {
   out.stop = size;
   if (!slice_bound(frame, slice.begin, size, out.start)) return false;
   if (!slice_bound(frame, slice.end, size, out.stop)) return false;
-  if (slice.step && !expressions_.integer(frame, slice.step, "the step of a slice", out.step))
+  if (slice.step && !expressions_.size(frame, slice.step, "the step of a slice", out.step))
     return false;
+  SizeSite site(nodes_.run(), slice.span);
+  if (identical(out.step, 1)) return true;
   if (out.step >= 1) { // if the step exceeds the size, only the first is taken
-    out.step = std::min(out.step, std::max<int64_t>(size, 1));
+    out.step = std::min(out.step, std::max(size, Size(1)));
     return true;
   }
   Diagnostic d = error(Code::bad_attribute, frame.ast[slice.step].span,
-                       "the step of a slice must be at least 1, got {0}", out.step);
-  if (out.step < 0 && size >= 2)
-    d.help = llvm::formatv("list the indices instead: x[[{0}, {1}, …]]", size - 1, size - 2);
+                       "the step of a slice must be at least 1, got {0}", out.step.sample());
+  int64_t last = size.sample() - 1;
+  if (out.step < 0 && last >= 1)
+    d.help = llvm::formatv("list the indices instead: x[[{0}, {1}, …]]", last, last - 1);
   report_.fail(frame, std::move(d));
   return false;
 }
@@ -79,7 +90,7 @@ bool Brackets::read_range(Frame& frame, const ast::Slice& slice, int64_t size, P
 bool Brackets::read_indices(Frame& frame, const ast::Slice& slice, const Val& val, Operand& out) {
   out.expr = slice.begin;
   if (!nodes_.tensor(frame, val, slice.span, out.node, DType::I64)) return false;
-  DType dtype = nodes_.type(out.node).dtype;
+  DType dtype = nodes_.dtype(out.node);
   bool integers = dtype == DType::I32 || dtype == DType::I64;
   if (integers || val.is(Val::Kind::List)) return true;
   Diagnostic d = error(Code::dtype_mismatch, slice.span,
@@ -90,30 +101,31 @@ bool Brackets::read_indices(Frame& frame, const ast::Slice& slice, const Val& va
   return false;
 }
 
-bool Brackets::read_place(Frame& frame, const ast::Slice& slice, int64_t size, Place& out) {
+bool Brackets::read_place(Frame& frame, const ast::Slice& slice, const Size& size, Place& out) {
   if (slice.range) return read_range(frame, slice, size, out);
   Val v = expressions_.expression(frame, slice.begin);
   if (v.poison()) return false;
   if (v.is(Val::Kind::List) || v.is(Val::Kind::Tensor))
     return read_indices(frame, slice, v, out.indices);
-  if (!v.constant(Value::Kind::Int)) {
+  if (!v.integer()) {
     report_.fail(frame, error(Code::wrong_kind, slice.span,
                               "an index must be an integer or a tensor of integers, got {0}",
                               report_.describe(v)));
     return false;
   }
-  out.start = v.value.number;
+  SizeSite site(nodes_.run(), slice.span);
+  out.start = v.as_size();
   out.single = true;
-  bool inside = place_in_list(out.start, size);
+  bool inside = place_on_axis(out.start, size, size - 1);
   out.stop = out.start + 1;
   if (inside) return true;
-  report_.fail(frame,
-               error(Code::bad_attribute, slice.span,
-                     "the index {0} is out of range for an axis of {1}", v.value.number, size));
+  report_.fail(frame, error(Code::bad_attribute, slice.span,
+                            "the index {0} is out of range for an axis of {1}", v.value.number,
+                            size.sample()));
   return false;
 }
 
-bool Brackets::read_places(Frame& frame, const ast::Expr& e, const TensorType& type, Places& out) {
+bool Brackets::read_places(Frame& frame, const ast::Expr& e, const OpenType& type, Places& out) {
   llvm::ArrayRef<ast::Slice> slices = frame.ast[e.slices];
   int64_t given = 0, ellipses = 0;
   for (const ast::Slice& slice : slices) ++(slice.ellipsis ? ellipses : given);
@@ -141,65 +153,71 @@ bool Brackets::read_places(Frame& frame, const ast::Expr& e, const TensorType& t
 
 /// Applies the part of an index that remains after the first pass: a step, or a gather.
 Val Brackets::take(Frame& frame, ast::ExprId id, Operand from, int64_t axis, const Place& place) {
-  Value at = Value::of_int(axis);
+  OpenValue at = OpenValue::of_int(axis);
   if (place.indices.node.valid())
     return nodes_.apply(frame, id, "gather", at, {from, place.indices});
-  int64_t step = place.step, count = (place.stop - place.start + step - 1) / step;
-  Shape shape = nodes_.type(from.node).shape, kept = shape;
+  SizeSite site(nodes_.run(), frame.ast[id].span);
+  Size step = place.step, count = (place.stop - place.start + step - 1) / step;
+  OpenShape shape = nodes_.type(from.node).shape, kept = shape;
   auto dim = static_cast<size_t>(axis);
-  if (int64_t missing = count * step - shape[dim]; missing > 0) { // pad to whole steps
-    Shape before(shape.size(), 0), after(shape.size(), 0);
+  if (Size missing = count * step - shape[dim]; missing > 0) { // pad to whole steps
+    OpenShape before(shape.size(), 0), after(shape.size(), 0);
     after[dim] = missing;
-    Val padded =
-        nodes_.apply(frame, id, OpKind::Pad, {Value::of_ints(before), Value::of_ints(after)}, from);
+    Val padded = nodes_.apply(frame, id, OpKind::Pad,
+                              {OpenValue::of_ints(before), OpenValue::of_ints(after)}, from);
     if (padded.poison()) return {};
     from.node = padded.node;
   }
   kept[dim] = count;
   shape[dim] = count;
   shape.insert(shape.begin() + axis + 1, step);
-  Val rows = nodes_.apply(frame, id, OpKind::Reshape, Value::of_ints(shape), from);
+  Val rows = nodes_.apply(frame, id, OpKind::Reshape, OpenValue::of_ints(shape), from);
   if (rows.poison()) return {};
-  Val first = nodes_.apply(frame, id, OpKind::Slice,
-                           {Value::of_int(axis + 1), Value::of_int(0), Value::of_int(1)},
-                           Operand{rows.node, from.expr});
+  Val first =
+      nodes_.apply(frame, id, OpKind::Slice,
+                   {OpenValue::of_int(axis + 1), OpenValue::of_int(0), OpenValue::of_int(1)},
+                   Operand{rows.node, from.expr});
   if (first.poison()) return {};
-  return nodes_.apply(frame, id, OpKind::Reshape, Value::of_ints(kept),
+  return nodes_.apply(frame, id, OpKind::Reshape, OpenValue::of_ints(kept),
                       Operand{first.node, from.expr});
 }
 
 Val Brackets::tensor_places(Frame& frame, ast::ExprId id, NodeId node) {
   const ast::Expr& e = frame.ast[id];
   Places places;
-  if (!read_places(frame, e, TensorType(nodes_.type(node)), places)) return {};
+  if (!read_places(frame, e, nodes_.type(node), places)) return {};
+  SizeSite site(nodes_.run(), e.span);
   for (const Place& place : places) {
-    int64_t size = nodes_.type(node)[static_cast<size_t>(place.axis)];
-    // With a step, the slice extends to a whole number of steps if the axis is long enough.
-    int64_t whole = (place.stop - place.start + place.step - 1) / place.step * place.step;
-    int64_t stop = place.start + whole <= size ? place.start + whole : place.stop;
-    if (place.indices.node.valid() || (place.start == 0 && stop == size)) continue;
-    Val piece =
-        nodes_.apply(frame, id, OpKind::Slice,
-                     {Value::of_int(place.axis), Value::of_int(place.start), Value::of_int(stop)},
-                     Operand{node, e.a});
+    Size size = nodes_.type(node)[static_cast<size_t>(place.axis)], stop = place.stop;
+    if (!identical(place.step, 1)) { // to a whole number of steps, if the axis is long enough
+      Size whole = (place.stop - place.start + place.step - 1) / place.step * place.step;
+      if (place.start + whole <= size) stop = place.start + whole;
+    }
+    // An open slice of all elements at the sample stays a slice: its type is the same.
+    bool all = identical(place.start, 0) && identical(stop, size);
+    if (place.indices.node.valid() || all) continue;
+    Val piece = nodes_.apply(
+        frame, id, OpKind::Slice,
+        {OpenValue::of_int(place.axis), OpenValue::of_int(place.start), OpenValue::of_int(stop)},
+        Operand{node, e.a});
     if (piece.poison()) return {};
     node = piece.node;
   }
   llvm::SmallVector<int64_t, 6> dropped; // axes of `node`
   for (const Place& place : llvm::reverse(places)) {
     if (place.single) dropped.push_back(place.axis);
-    if (place.step == 1 && !place.indices.node.valid()) continue;
-    int64_t before = nodes_.type(node).rank();
+    if (identical(place.step, 1) && !place.indices.node.valid()) continue;
+    int64_t before = nodes_.rank(node);
     Val taken = take(frame, id, {node, e.a}, place.axis, place);
     if (taken.poison()) return {};
     node = taken.node;
-    for (int64_t& d : dropped) d += nodes_.type(node).rank() - before;
+    for (int64_t& d : dropped) d += nodes_.rank(node) - before;
   }
   if (dropped.empty()) return Val::of(node);
-  llvm::SmallVector<int64_t, 6> kept;
-  for (int64_t i = 0; i < nodes_.type(node).rank(); ++i)
+  OpenShape kept;
+  for (int64_t i = 0; i < nodes_.rank(node); ++i)
     if (!llvm::is_contained(dropped, i)) kept.push_back(nodes_.type(node)[static_cast<size_t>(i)]);
-  return nodes_.apply(frame, id, OpKind::Reshape, Value::of_ints(kept), Operand{node, e.a});
+  return nodes_.apply(frame, id, OpKind::Reshape, OpenValue::of_ints(kept), Operand{node, e.a});
 }
 
 } // namespace tg::eval

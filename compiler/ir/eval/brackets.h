@@ -19,7 +19,7 @@ private:
   /// One place of an index, evaluated for an axis.
   struct Place {
     int64_t axis = 0;
-    int64_t start = 0, stop = 0, step = 1;
+    Size start = 0, stop = 0, step = 1;
     bool single = false; // drops the axis
     Operand indices;     // valid if the place is a tensor of integers
   };
@@ -28,11 +28,11 @@ private:
   Val list_item(Frame& frame, const ast::Expr& e, const Val& list);
   Val list_slice(Frame& frame, const ast::Slice& slice, const Val& list);
   Val tensor_places(Frame& frame, ast::ExprId id, NodeId node);
-  bool read_places(Frame& frame, const ast::Expr& e, const TensorType& type, Places& out);
-  bool read_place(Frame& frame, const ast::Slice& slice, int64_t size, Place& out);
+  bool read_places(Frame& frame, const ast::Expr& e, const OpenType& type, Places& out);
+  bool read_place(Frame& frame, const ast::Slice& slice, const Size& size, Place& out);
   bool read_indices(Frame& frame, const ast::Slice& slice, const Val& val, Operand& out);
-  bool read_range(Frame& frame, const ast::Slice& slice, int64_t size, Place& out);
-  bool slice_bound(Frame& frame, ast::ExprId bound, int64_t size, int64_t& out);
+  bool read_range(Frame& frame, const ast::Slice& slice, const Size& size, Place& out);
+  bool slice_bound(Frame& frame, ast::ExprId bound, const Size& size, Size& out);
   Val take(Frame& frame, ast::ExprId id, Operand from, int64_t axis, const Place& place);
 
   Expressions& expressions_;

@@ -20,11 +20,11 @@ private:
   Val question(Builtin kind, llvm::ArrayRef<Val> args);
   Val split(llvm::ArrayRef<Val> args);
   Val zip(llvm::ArrayRef<Val> args);
-  bool split_sizes(llvm::ArrayRef<Val> args, int64_t size, llvm::SmallVectorImpl<int64_t>& sizes);
+  bool split_sizes(llvm::ArrayRef<Val> args, const Size& size, llvm::SmallVectorImpl<Size>& sizes);
   Val literal(Builtin kind, llvm::ArrayRef<Val> args);
   Val converted(const Val& literal, std::optional<DType> dtype);
   Val filled(Builtin kind, llvm::ArrayRef<Val> args, std::optional<DType> dtype);
-  Val whole_full(int64_t value, llvm::ArrayRef<int64_t> shape, std::optional<DType> dtype);
+  Val whole_full(int64_t value, llvm::ArrayRef<Size> shape, std::optional<DType> dtype);
   Val positions(llvm::ArrayRef<Val> args, DType dtype);
   Val series(Builtin kind, const Val& size, std::optional<DType> dtype);
   bool dtype_argument(const Val& val, std::optional<DType>& out);

@@ -55,7 +55,7 @@ Val Calls::composite(Frame& caller, Frame& frame, ast::ExprId call) {
     if (!operand.param.empty() && (!bound || !bound->val.is(Val::Kind::Tensor)))
       return expressions_.expression(frame, frame.decl.value); // omitted, or not a tensor
     operands.push_back({bound ? bound->val.node : NodeId{}, {}});
-    if (bound && dtype == DType::None) dtype = nodes_.type(bound->val.node).dtype;
+    if (bound && dtype == DType::None) dtype = nodes_.dtype(bound->val.node);
   }
   Span span = frame.ast[frame.decl.value].span;
   for (size_t i = 0; i < operands.size(); ++i)
@@ -64,7 +64,7 @@ Val Calls::composite(Frame& caller, Frame& frame, ast::ExprId call) {
                        operands[i].node, dtype))
       return {};
   return nodes_.apply(frame, frame.decl.value, OpKind::FusedMap,
-                      Value::of_string(body->body.text()), operands);
+                      OpenValue::of_string(body->body.text()), operands);
 }
 
 /// Builds the node of an `extern op` call, which carries the name and the declared type. Two types
@@ -82,7 +82,7 @@ Val Calls::external(Frame& caller, Frame& frame, ast::ExprId call) {
   for (const ast::Param& param : frame.ast[frame.decl.params])
     operands.push_back({frame.find(param.name.text)->val.node, {}});
   return nodes_.apply(caller, call, OpKind::Extern,
-                      {Value::of_string(name), Value::of_string(*signature)}, operands);
+                      {OpenValue::of_string(name), OpenValue::of_string(*signature)}, operands);
 }
 
 } // namespace tg::eval

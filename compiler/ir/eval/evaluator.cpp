@@ -15,6 +15,8 @@ using ast::Op;
 namespace {
 
 bool equal(const Val& a, const Val& b) {
+  if (a.integer() && b.integer()) return a.as_size() == b.as_size();
+  if (a.is(Val::Kind::Open) || b.is(Val::Kind::Open)) return equal(settled(a), settled(b));
   if (a.kind != b.kind) return false;
   if (a.is(Val::Kind::Const)) return equal_values(a.value, b.value);
   if (a.is(Val::Kind::Tensor)) return a.node == b.node;
@@ -107,11 +109,12 @@ Val Evaluator::items(Frame& frame, const ast::Expr& e) {
 Val Evaluator::unary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
   Val a = expression(frame, e.a);
   if (a.poison()) return {};
-  if (a.is(Val::Kind::Const)) {
+  if (a.is(Val::Kind::Const) || a.is(Val::Kind::Open)) {
     Value out;
     ConstError why;
-    if (fold_unary(e.op, a.value, out, why)) return Val::of(std::move(out));
-    return report_.fail(frame, error(why.code, e.span, "{0}", why.message));
+    if (!fold_unary(e.op, a.value, out, why))
+      return report_.fail(frame, error(why.code, e.span, "{0}", why.message));
+    return a.is(Val::Kind::Open) ? open_unary(a, out) : Val::of(std::move(out));
   }
   if (e.op == Op::Not && !bool_operand(frame, e.op, e.a, a)) return {};
   NodeId node;
@@ -124,10 +127,14 @@ Val Evaluator::binary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
   Val a = expression(frame, e.a);
   Val b = expression(frame, e.b);
   if (a.poison() || b.poison()) return {};
-  if (a.is(Val::Kind::Const) && b.is(Val::Kind::Const)) {
+  auto number = [](const Val& v) { return v.is(Val::Kind::Const) || v.is(Val::Kind::Open); };
+  if (number(a) && number(b)) {
     Value out;
     ConstError why;
-    if (fold_binary(e.op, a.value, b.value, out, why)) return Val::of(std::move(out));
+    bool open = a.is(Val::Kind::Open) || b.is(Val::Kind::Open);
+    SizeSite site(nodes_.run(), e.span);
+    if (fold_binary(e.op, a.value, b.value, out, why))
+      return open ? open_binary(e.op, a, b, out) : Val::of(std::move(out));
     Diagnostic d = error(why.code, e.span, "{0}", why.message);
     report_.note_values(frame, id, d);
     return report_.fail(frame, std::move(d));
@@ -176,9 +183,17 @@ Val Evaluator::logical(Frame& frame, ast::ExprId id, const ast::Expr& e) {
 }
 
 bool Evaluator::integer(Frame& frame, ast::ExprId id, llvm::StringRef what, int64_t& out) {
+  Size open;
+  if (!size(frame, id, what, open)) return false;
+  SizeSite site(nodes_.run(), frame.ast[id].span, what.str());
+  out = open.fixed();
+  return true;
+}
+
+bool Evaluator::size(Frame& frame, ast::ExprId id, llvm::StringRef what, Size& out) {
   Val v = expression(frame, id);
   if (v.poison()) return false;
-  if (v.is(Val::Kind::Const) && v.value.is(Value::Kind::Int)) return out = v.value.number, true;
+  if (v.integer()) return out = v.as_size(), true;
   Code code = v.is(Val::Kind::Tensor) ? Code::not_constant : Code::wrong_kind;
   report_.fail(frame, error(code, frame.ast[id].span, "{0} must be a compile-time integer, got {1}",
                             what, report_.describe(v)));
@@ -258,7 +273,8 @@ Val Evaluator::call_op(Frame& frame, ast::ExprId id, const ast::Expr& e, OpKind 
   for (const ast::Arg& arg : frame.ast[e.args]) {
     given.push_back(expression(frame, arg.value));
     poison |= given.back().poison();
-    numbers &= given.back().is(Val::Kind::Const) && is_number(given.back().value);
+    numbers &= (given.back().is(Val::Kind::Const) || given.back().is(Val::Kind::Open)) &&
+               is_number(given.back().value);
   }
   if (poison) return {};
   if (numbers) return fold_constants(report_, frame, e, given); // numbers give a number

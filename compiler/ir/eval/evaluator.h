@@ -18,6 +18,7 @@ public:
 
   Val expression(Frame& frame, ast::ExprId id) override;
   bool integer(Frame& frame, ast::ExprId id, llvm::StringRef what, int64_t& out) override;
+  bool size(Frame& frame, ast::ExprId id, llvm::StringRef what, Size& out) override;
   Calls& calls() { return calls_; }
 
 private:

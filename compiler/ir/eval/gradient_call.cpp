@@ -17,6 +17,10 @@ public:
     std::vector<NodeId> wrt, constant;
     if (!loss.valid() || !tensors(args[1], "wrt", wrt)) return {};
     if (!args[2].is(Val::Kind::Unit) && !tensors(args[2], "constant", constant)) return {};
+    if (nodes_.run()) { // the rules of gradients read numbers
+      SizeSite site(nodes_.run(), e_.span, "`grad`");
+      nodes_.run()->fix_all();
+    }
     Graph& graph = nodes_.graph();
     size_t before = graph.size();
     NoGradient why;
@@ -36,18 +40,18 @@ private:
   NodeId loss_of(const Val& val) {
     NodeId loss;
     if (!nodes_.tensor(frame_, val, e_.span, loss)) return {};
-    const TensorType& type = nodes_.type(loss);
+    const OpenType type = nodes_.type(loss);
+    SizeSite site(nodes_.run(), e_.span);
     if (is_float(type.dtype) && type.elements() == 1) return loss;
     report_.fail(frame_, error(Code::wrong_kind, e_.span,
                                "`grad` requires a loss of one float, got {0}", type.text())
-                             .suggest(is_float(type.dtype) ? sum_of(type) : ""));
+                             .suggest(is_float(type.dtype) ? sum_of(type.rank()) : ""));
     return {};
   }
 
-  static std::string sum_of(const TensorType& type) {
+  static std::string sum_of(int64_t rank) {
     std::string axes;
-    for (int64_t axis = 0; axis < type.rank(); ++axis)
-      axes += (axis ? ", " : "") + std::to_string(axis);
+    for (int64_t axis = 0; axis < rank; ++axis) axes += (axis ? ", " : "") + std::to_string(axis);
     return "take the mean or sum of its elements: reduce_mean(loss, axes = [" + axes + "])";
   }
 
@@ -57,7 +61,7 @@ private:
     if (val.is(Val::Kind::List) || val.is(Val::Kind::Tuple)) items = val.items;
     for (const Val& item : items) {
       bool fits = item.is(Val::Kind::Tensor) && !item.weak &&
-                  (what == "constant" || is_float(nodes_.type(item.node).dtype));
+                  (what == "constant" || is_float(nodes_.dtype(item.node)));
       if (!fits) {
         report_.fail(frame_,
                      error(Code::wrong_kind, e_.span,

@@ -47,6 +47,8 @@ bool Instantiation::apply_settings(Frame& frame, const ModelSettings& settings) 
                          kind_name(kind), report_.describe(val)));
       return false;
     }
+    if (nodes_.run())
+      if (std::optional<Size> size = nodes_.run()->find(name)) val = Val::of(*size);
     frame.bind(*known, std::move(val), Bound::Parameter, frame.decl.name.span);
   }
   return true;
@@ -87,10 +89,9 @@ Val Instantiation::input(Frame& frame, ast::TypeRef ref, const std::string& name
     }
     return Val::list(std::move(items), Val::Kind::Tuple);
   }
-  TensorType type;
-  return evaluator_.calls().types().tensor_type(frame, ref, type)
-             ? Val::of(graph_.input(name, type))
-             : Val{};
+  OpenType type;
+  if (!evaluator_.calls().types().tensor_type(frame, ref, type)) return {};
+  return Val::of(nodes_.leaf(type, [&](const TensorType& t) { return graph_.input(name, t); }));
 }
 
 /// Makes the inputs. Every dimension must have a value by now, unless all parameters with that

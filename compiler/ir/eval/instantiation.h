@@ -11,9 +11,10 @@ namespace tg::eval {
 
 class Instantiation {
 public:
-  Instantiation(const Program& program, Graph& graph, DiagnosticSink& sink)
-      : program_(program), graph_(graph), report_(program, graph, sink), nodes_(graph, report_),
-        evaluator_(program, nodes_, report_) {}
+  /// `run`, if given, has the open sizes of the model, whose samples the settings contain.
+  Instantiation(const Program& program, Graph& graph, DiagnosticSink& sink, SizeRun* run = nullptr)
+      : program_(program), graph_(graph), report_(program, graph, sink),
+        nodes_(graph, report_, run), evaluator_(program, nodes_, report_) {}
 
   /// See Calls::pass_over.
   void pass_over(std::function<bool(FnRef)> damaged) {

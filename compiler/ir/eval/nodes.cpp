@@ -2,6 +2,7 @@
 
 #include "compiler/ir/from_ast.h"
 #include "lang/check/consteval.h"
+#include "lang/core/sizes/open_infer.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -38,6 +39,7 @@ bool is_bool(const Val& val) { return val.constant(Value::Kind::Bool); }
 } // namespace
 
 bool is_scalar(const Val& val) {
+  if (val.is(Val::Kind::Open)) return true;
   return val.is(Val::Kind::Const) && (is_number(val.value) || val.value.is(Value::Kind::Bool));
 }
 
@@ -47,27 +49,60 @@ double number_of(const Val& val) {
 
 // --- operators -----------------------------------------------------------------------------------
 
-Val Nodes::apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<Value> attrs,
+OpenType Nodes::type(NodeId node) const {
+  auto open = open_types_.find(node.index);
+  return open != open_types_.end() ? open->second : OpenType(graph_.type(node));
+}
+
+/// Sets the type of a node. Nodes are shared where they are equal at the sample; the types then
+/// have to agree, which holds for the sample and is noted.
+void Nodes::set_type(NodeId node, bool fresh, const OpenType& type) {
+  if (!run_) return;
+  if (!fresh) (void)(this->type(node) == type);
+  if (type.open()) open_types_[node.index] = type;
+}
+
+NodeId Nodes::leaf(const OpenType& type, llvm::function_ref<NodeId(const TensorType&)> make) {
+  size_t before = graph_.size();
+  NodeId node = make(type.sample());
+  set_type(node, graph_.size() > before, type);
+  return node;
+}
+
+Val Nodes::apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<OpenValue> attrs,
                  llvm::ArrayRef<Operand> operands) {
   if (graph_.size() >= kMaxGraphNodes)
     return report_.limit(frame, frame.ast[site].span,
                          llvm::formatv("the model has more than {0} nodes", kMaxGraphNodes));
   const OpInfo& info = op_info(op);
   llvm::SmallVector<ValueId, kMaxAttrs> values;
-  for (const Value& v : attrs) values.push_back(graph_.symbols().value(v));
+  llvm::SmallVector<OpenValue, kMaxAttrs> open_values(attrs.begin(), attrs.end());
   for (const AttrInfo& attr : info.attrs().drop_front(attrs.size())) // the syntax omits them
-    values.push_back(graph_.symbols().value(default_value(attr)));
+    open_values.push_back(default_value(attr));
+  for (const OpenValue& v : open_values) values.push_back(graph_.symbols().value(v.sample()));
   llvm::SmallVector<NodeId, 6> nodes;
   for (const Operand& operand : operands) nodes.push_back(operand.node);
   while (!info.variadic() && nodes.size() < info.operands().size()) nodes.push_back(graph_.none());
   std::string why;
+  size_t before = graph_.size();
   NodeId node = graph_.add(op, values, nodes, &why);
-  return node.valid() ? Val::of(node) : report_.refused(frame, site, op, operands, std::move(why));
+  if (!node.valid()) return report_.refused(frame, site, op, operands, std::move(why));
+  if (!run_) return Val::of(node);
+  SizeSite place(run_, frame.ast[site].span, "`" + std::string(info.name) + "`");
+  llvm::SmallVector<OpenType, 6> types;
+  for (NodeId operand : nodes) types.push_back(type(operand));
+  OpenType made = graph_.type(node);
+  bool open = llvm::any_of(types, [](const OpenType& t) { return t.open(); }) ||
+              llvm::any_of(open_values, [](const OpenValue& v) { return v.open(); });
+  if (open && !infer_open(op, open_values, types, made, why)) // differs from `infer`: a fault
+    return report_.refused(frame, site, op, operands, std::move(why));
+  set_type(node, graph_.size() > before, made);
+  return Val::of(node);
 }
 
 /// The same by the operator's name.
 Val Nodes::apply(const Frame& frame, ast::ExprId site, llvm::StringRef op,
-                 llvm::ArrayRef<Value> attrs, llvm::ArrayRef<Operand> operands) {
+                 llvm::ArrayRef<OpenValue> attrs, llvm::ArrayRef<Operand> operands) {
   if (std::optional<OpKind> kind = find_op(op)) return apply(frame, site, *kind, attrs, operands);
   return report_.fail(frame, error(Code::not_yet, frame.ast[site].span,
                                    "the operator `{0}` is not available yet", op));
@@ -98,7 +133,7 @@ Val Nodes::power(const Frame& frame, ast::ExprId id, Operand x, Operand y, const
 
 /// `x // y` rounds down; `x % y` is the remainder, with the sign of y.
 Val Nodes::rounded(const Frame& frame, ast::ExprId id, Op op, Operand x, Operand y) {
-  DType dtype = type(x.node).dtype;
+  DType dtype = this->dtype(x.node);
   bool integers = dtype == DType::I32 || dtype == DType::I64;
   if (op == Op::FloorDiv && !integers) {
     Val quotient = apply(frame, id, "div", {}, {x, y});
@@ -145,7 +180,7 @@ bool elements_of(const Val& val, Shape& shape, std::vector<const Val*>& out) {
 /// Returns the dtype of the first value that has one.
 DType Nodes::first_dtype(llvm::ArrayRef<const Val*> values) const {
   for (const Val* val : values)
-    if (val->is(Val::Kind::Tensor) && !val->weak) return type(val->node).dtype;
+    if (val->is(Val::Kind::Tensor) && !val->weak) return dtype(val->node);
   return DType::None;
 }
 
@@ -172,14 +207,14 @@ bool Nodes::fits(const Frame& frame, double value, DType dtype, Span span) {
 }
 
 bool Nodes::weak_tensor(const Frame& frame, NodeId node, Span span, NodeId& out, DType want) {
-  TensorType made = type(node);
+  OpenType made = type(node);
   out = node;
   if (want == DType::None || want == made.dtype) return true;
   std::vector<double> values = graph_.attr(node, 0).reals;
   for (double value : values)
     if (!fits(frame, value, want, span)) return false;
   made.dtype = want;
-  out = graph_.constant(std::move(values), made);
+  out = leaf(made, [&](const TensorType& t) { return graph_.constant(std::move(values), t); });
   return true;
 }
 
@@ -210,8 +245,8 @@ bool Nodes::literal(const Frame& frame, const Val& val, Span span, NodeId& out, 
   }
   bool bools = llvm::all_of(elements, [](const Val* v) { return is_bool(*v); });
   DType dtype = want != DType::None ? want : bools ? DType::Bool : DType::F32;
-  bool exact = dtype == DType::I64 &&
-               llvm::all_of(elements, [](const Val* v) { return v->constant(Value::Kind::Int); });
+  bool exact =
+      dtype == DType::I64 && llvm::all_of(elements, [](const Val* v) { return v->integer(); });
   if (exact) {
     std::vector<int64_t> whole;
     whole.reserve(elements.size());
@@ -226,6 +261,7 @@ bool Nodes::literal(const Frame& frame, const Val& val, Span span, NodeId& out, 
                                 report_.describe(*v), dtype_name(dtype)));
       return false;
     }
+    if (v->is(Val::Kind::Open) && !is_float(dtype)) (void)settled(*v); // it has to be an integer
     values.push_back(number_of(*v));
     if (!fits(frame, values.back(), dtype, span)) return false;
   }

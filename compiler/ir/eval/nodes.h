@@ -12,19 +12,26 @@ namespace tg::eval {
 
 class Nodes {
 public:
-  Nodes(Graph& graph, Report& report) : graph_(graph), report_(report) {}
+  /// `run`, if given, has the open sizes of the instantiation.
+  Nodes(Graph& graph, Report& report, SizeRun* run) : graph_(graph), report_(report), run_(run) {}
 
   /// For leaves, which cannot fail.
   Graph& graph() const { return graph_; }
-  const TensorType& type(NodeId node) const { return graph_.type(node); }
+  SizeRun* run() const { return run_; }
+  /// The type, with open sizes where it has some.
+  OpenType type(NodeId node) const;
+  DType dtype(NodeId node) const { return graph_.type(node).dtype; }
+  int64_t rank(NodeId node) const { return graph_.type(node).rank(); }
+  /// Sets the type of a leaf that `make` builds in the graph with the type at the sample.
+  NodeId leaf(const OpenType& type, llvm::function_ref<NodeId(const TensorType&)> make);
 
   /// Builds an operator. Omitted trailing operands are absent, and omitted trailing attributes have
   /// their defaults.
-  Val apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<Value> attrs,
+  Val apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<OpenValue> attrs,
             llvm::ArrayRef<Operand> operands);
   /// The same by the operator's name.
-  Val apply(const Frame& frame, ast::ExprId site, llvm::StringRef op, llvm::ArrayRef<Value> attrs,
-            llvm::ArrayRef<Operand> operands);
+  Val apply(const Frame& frame, ast::ExprId site, llvm::StringRef op,
+            llvm::ArrayRef<OpenValue> attrs, llvm::ArrayRef<Operand> operands);
   /// Builds the operator that a sign means between tensors: `x ** 2`, `x // y`.
   Val sign(const Frame& frame, ast::ExprId id, const Val& a, const Val& b);
 
@@ -49,14 +56,17 @@ private:
   Val rounded(const Frame& frame, ast::ExprId id, ast::Op op, Operand x, Operand y);
   bool literal(const Frame& frame, const Val& val, Span span, NodeId& out, DType want);
   bool weak_tensor(const Frame& frame, NodeId node, Span span, NodeId& out, DType want);
+  void set_type(NodeId node, bool fresh, const OpenType& type);
 
   Graph& graph_;
   Report& report_;
   std::vector<Update> updates_;
   llvm::DenseSet<uint32_t> untrained_;
+  SizeRun* run_;
+  llvm::DenseMap<uint32_t, OpenType> open_types_; // of the nodes whose type has open sizes
 };
 
-/// Returns true for a number or a bool.
+/// Returns true for a number, which may be open, or a bool.
 bool is_scalar(const Val& val);
 double number_of(const Val& scalar);
 

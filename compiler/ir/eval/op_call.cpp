@@ -34,7 +34,7 @@ Val OpCall::result(llvm::MutableArrayRef<Val> given) {
   if (!place_arguments(given) || !complete() || !convert_operands(operands) ||
       !finish_attributes(operands))
     return {};
-  llvm::SmallVector<Value, kMaxAttrs> attrs;
+  llvm::SmallVector<OpenValue, kMaxAttrs> attrs;
   for (const auto& attr : attrs_) attrs.push_back(*attr);
   return nodes_.apply(frame_, id_, info_.kind, attrs, operands);
 }
@@ -144,16 +144,18 @@ bool OpCall::set_attribute(size_t slot, const ast::Arg& arg, const Val& given) {
     report_.fail(frame_, error(Code::duplicate_name, arg.span, "`{0}` is given twice", attr.name));
     return false;
   }
-  auto ints = as_ints(val);
+  auto ints = as_sizes(val);
   bool many = attr.kind == AttrKind::ints || attr.kind == AttrKind::axes;
   if (ints)
-    attrs_[slot] = Value::of_ints(*ints);
-  else if (attr.kind == AttrKind::floats)
-    attrs_[slot] = as_value(val);
-  else if (val.constant(Value::Kind::Int) && many)
-    attrs_[slot] = Value::of_ints(val.value.number);
-  else if (val.is(Val::Kind::Const))
-    attrs_[slot] = val.value;
+    attrs_[slot] = OpenValue::of_ints(*ints);
+  else if (attr.kind == AttrKind::floats && as_value(val))
+    attrs_[slot] = *as_value(val);
+  else if (val.integer() && many)
+    attrs_[slot] = OpenValue::of_ints(val.as_size());
+  else if (val.integer())
+    attrs_[slot] = OpenValue::of_int(val.as_size());
+  else if (val.is(Val::Kind::Const) || val.is(Val::Kind::Open))
+    attrs_[slot] = *as_value(val);
   if (attrs_[slot]) return true;
   Code code = val.is(Val::Kind::Tensor) ? Code::not_constant : Code::bad_attribute;
   report_.fail(frame_, error(code, arg.span, "`{0}` of `{1}` must be a compile-time value, got {2}",
@@ -169,9 +171,9 @@ bool OpCall::finish_attributes(const Operands& operands) {
       attrs_[slot] = default_value(attr);
       continue;
     }
-    int64_t rank = nodes_.type(operands[0].node).rank();
+    int64_t rank = nodes_.rank(operands[0].node);
     if (info_.kind == OpKind::Transpose && rank >= 2) {
-      attrs_[slot] = Value::of_ints(last_axes_swapped(rank));
+      attrs_[slot] = OpenValue(Value::of_ints(last_axes_swapped(rank)));
       continue;
     }
     report_.fail(frame_, error(Code::missing_argument, e_.callee.span,

@@ -37,7 +37,7 @@ private:
   const ast::Expr& e_;
   const OpInfo& info_;
   llvm::SmallVector<GivenValue, 6> operands_;
-  llvm::SmallVector<std::optional<Value>, kMaxAttrs> attrs_;
+  llvm::SmallVector<std::optional<OpenValue>, kMaxAttrs> attrs_;
   size_t next_operand_ = 0, next_attr_ = 0;
 };
 

@@ -203,7 +203,8 @@ std::string Report::describe(const Val& val) const {
   switch (val.kind) {
   case Val::Kind::Poison: return "?";
   case Val::Kind::Unit: return "nothing";
-  case Val::Kind::Const: return val.value.text_form();
+  case Val::Kind::Const:
+  case Val::Kind::Open: return val.value.text_form();
   case Val::Kind::Tensor: return type(val.node).text();
   case Val::Kind::List:
   case Val::Kind::Tuple: break;

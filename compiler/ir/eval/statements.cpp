@@ -128,7 +128,7 @@ std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
   if (init.kind == ExprKind::Name) return init.text.str();
   std::string text = init.callee.text.str() + "(";
   for (const ast::Arg& number : frame.ast[init.args]) {
-    Val v = expressions_.expression(frame, number.value);
+    Val v = settled(expressions_.expression(frame, number.value));
     if (v.poison()) return {};
     if (!v.is(Val::Kind::Const) || !is_number(v.value)) {
       report_.fail(frame, error(Code::wrong_kind, number.span, "`{0}` requires numbers, got {1}",
@@ -188,7 +188,7 @@ void Statements::weight(Frame& frame, const ast::Stmt& s) {
   const std::string& path = *given;
   std::string init = weight_init(frame, s);
   std::string chain = frame.caller ? report_.call_text(frame, name.span.file) : "";
-  TensorType type;
+  OpenType open;
   Val val;
   if (const WeightPaths::Declared* first = paths_.declare(path, {name.span, std::move(chain)})) {
     Diagnostic d =
@@ -199,7 +199,10 @@ void Statements::weight(Frame& frame, const ast::Stmt& s) {
     if (!first->chain.empty()) d.notes.push_back("the first " + first->chain);
     d.help = "give each call a name: f(…) as name";
     report_.fail(frame, std::move(d));
-  } else if (types_.tensor_type(frame, s.type, type)) {
+  } else if (types_.tensor_type(frame, s.type, open)) {
+    SizeSite site(nodes_.run(), frame.ast[s.type].span, "the type of a weight");
+    for (const Size& size : open.shape) (void)size.fixed();
+    TensorType type = open.sample();
     if (llvm::is_contained(type.shape, 0))
       report_.fail(frame, error(Code::dimension_mismatch, frame.ast[s.type].span,
                                 "a weight must have elements, got {0}", type.text()));

@@ -42,29 +42,30 @@ Span value_span(const Frame& frame) {
   return stmts.empty() ? frame.decl.name.span : frame.ast[stmts.back()].span;
 }
 
-bool Types::dimension(Frame& frame, ast::ExprId id, int64_t& out) {
-  if (!expressions_.integer(frame, id, "a dimension", out)) return false;
+bool Types::dimension(Frame& frame, ast::ExprId id, Size& out) {
+  if (!expressions_.size(frame, id, "a dimension", out)) return false;
+  SizeSite site(nodes_.run(), frame.ast[id].span);
   if (out >= 0) return true;
   report_.fail(frame, error(Code::dimension_mismatch, frame.ast[id].span,
-                            "a dimension must not be negative, got {0}", out));
+                            "a dimension must not be negative, got {0}", out.sample()));
   return false;
 }
 
 /// Evaluates the sizes of a written type; for `_`, takes the size from `got`, if any.
-bool Types::declared_shape(Frame& frame, const ast::Type& written, const TensorType& got,
-                           Shape& out) {
+bool Types::declared_shape(Frame& frame, const ast::Type& written, const OpenType& got,
+                           OpenShape& out) {
   llvm::ArrayRef<ast::ExprId> dims = frame.ast[written.dims];
   llvm::SmallVector<int64_t, 6> axes = axes_of(frame.ast, dims, got.rank());
   for (size_t i = 0; i < dims.size(); ++i) {
     const ast::Expr& e = frame.ast[dims[i]];
-    int64_t size = 1;
+    Size size = 1;
     if (e.kind == ExprKind::Name && e.text == "_") {
       bool known = axes[i] >= 0 && axes[i] < got.rank();
-      out.push_back(known ? got[static_cast<size_t>(axes[i])] : 1);
+      out.push_back(known ? got[static_cast<size_t>(axes[i])] : Size(1));
     } else if (e.kind == ExprKind::Spread) {
       const Binding* bound = frame.find(e.text);
       for (const Val& item : bound ? llvm::ArrayRef<Val>(bound->val.items) : llvm::ArrayRef<Val>())
-        if (item.is(Val::Kind::Const)) out.push_back(item.value.number);
+        if (item.integer()) out.push_back(item.as_size());
     } else if (dimension(frame, dims[i], size)) {
       out.push_back(size);
     } else {
@@ -74,7 +75,7 @@ bool Types::declared_shape(Frame& frame, const ast::Type& written, const TensorT
   return true;
 }
 
-bool Types::tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out) {
+bool Types::tensor_type(Frame& frame, ast::TypeRef ref, OpenType& out) {
   if (!ref) return false;
   const ast::Type& written = frame.ast[ref];
   if (written.kind != ast::TypeKind::Named) return false;
@@ -86,10 +87,15 @@ bool Types::tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out) {
     return false;
   }
   if (!declared_shape(frame, written, {}, out.shape)) return false;
-  int64_t left = kMaxElements;
-  for (int64_t size : out.shape) left /= std::max<int64_t>(size, 1);
-  if (left >= 1 && out.rank() <= kMaxRank) return true;
-  if (left < 1)
+  SizeSite site(nodes_.run(), written.span);
+  bool large = false;
+  Size elements = 1;
+  for (const Size& size : out.shape) {
+    large |= product_exceeds(elements, size, kMaxElements);
+    if (!large && size != 0) elements *= size;
+  }
+  if (!large && out.rank() <= kMaxRank) return true;
+  if (large)
     report_.fail(frame,
                  error(Code::overflow, written.span, "{0} has too many elements", out.text()));
   else
@@ -142,9 +148,10 @@ bool Types::result_matches(Frame& frame, const ast::ResultType& want, ast::TypeR
   std::optional<DType> dtype = dtype_of(frame, written);
   if (!nodes_.tensor(frame, val, at, node, dtype.value_or(DType::None))) return false;
   val = Val::of(node);
-  const TensorType got = nodes_.type(node);
-  TensorType declared{dtype.value_or(got.dtype), {}};
+  const OpenType got = nodes_.type(node);
+  OpenType declared(dtype.value_or(got.dtype), {});
   if (!declared_shape(frame, written, got, declared.shape)) return false;
+  SizeSite site(nodes_.run(), at);
   if (declared == got) return true;
   llvm::StringRef text = report_.text(written.span);
   std::string also =

@@ -13,13 +13,13 @@ public:
       : expressions_(expressions), nodes_(nodes), report_(report) {}
 
   /// Evaluates a written size, and reports one below 1.
-  bool dimension(Frame& frame, ast::ExprId id, int64_t& out);
-  bool tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out);
+  bool dimension(Frame& frame, ast::ExprId id, Size& out);
+  bool tensor_type(Frame& frame, ast::TypeRef ref, OpenType& out);
   /// Converts the value of a body to the declared type.
   Val result(Frame& frame, Val val);
 
 private:
-  bool declared_shape(Frame& frame, const ast::Type& written, const TensorType& got, Shape& out);
+  bool declared_shape(Frame& frame, const ast::Type& written, const OpenType& got, OpenShape& out);
   bool result_matches(Frame& frame, const ast::ResultType& want, ast::TypeRef part, Val& val,
                       Span at);
 

@@ -23,6 +23,29 @@ Val Val::of(Value value) {
   return v;
 }
 
+Val Val::of(const Size& size) {
+  Val v = of(Value::of_int(size.sample()));
+  if (!size.open()) return v;
+  v.kind = Kind::Open;
+  v.size = size;
+  v.run = size.run();
+  return v;
+}
+
+Val Val::of(llvm::ArrayRef<Size> sizes) {
+  std::vector<Val> items;
+  for (const Size& size : sizes) items.push_back(of(size));
+  return list(std::move(items));
+}
+
+Val Val::open_float(double real, SizeRun* run, const Size& positive_with) {
+  Val v = of(Value::of_float(real));
+  v.kind = Kind::Open;
+  v.size = positive_with;
+  v.run = run;
+  return v;
+}
+
 Val Val::list(std::vector<Val> items, Kind kind) {
   Val v;
   v.kind = kind;
@@ -58,19 +81,30 @@ void Frame::unwind(size_t mark) {
   }
 }
 
-std::optional<llvm::SmallVector<int64_t, 6>> as_ints(const Val& val) {
-  llvm::SmallVector<int64_t, 6> ints;
+std::optional<llvm::SmallVector<Size, 6>> as_sizes(const Val& val) {
+  llvm::SmallVector<Size, 6> sizes;
   if (!val.is(Val::Kind::List) && !val.is(Val::Kind::Tuple)) return std::nullopt;
   for (const Val& item : val.items) {
-    if (!item.is(Val::Kind::Const) || !item.value.is(Value::Kind::Int)) return std::nullopt;
-    ints.push_back(item.value.number);
+    if (!item.integer()) return std::nullopt;
+    sizes.push_back(item.as_size());
   }
-  return ints;
+  return sizes;
 }
 
-std::optional<Value> as_value(const Val& val) {
+Val settled(Val val) {
+  for (Val& item : val.items) item = settled(std::move(item)); // no deeper than kMaxListDepth
+  if (!val.is(Val::Kind::Open)) return val;
+  if (val.value.is(Value::Kind::Int))
+    (void)val.size.fixed();
+  else
+    val.run->fix_all();
+  return Val::of(std::move(val.value));
+}
+
+std::optional<Value> as_value(const Val& written) {
+  Val val = settled(written);
   if (val.is(Val::Kind::Const)) return val.value;
-  if (auto ints = as_ints(val)) return Value::of_ints(*ints);
+  if (auto sizes = as_sizes(val)) return OpenValue::of_ints(*sizes).sample();
   std::vector<double> reals;
   for (const Val& item : val.items)
     if (item.is(Val::Kind::Const) && is_number(item.value)) reals.push_back(as_real(item.value));

@@ -38,7 +38,8 @@ public:
   Val update(const Val& of, const Val& to) {
     NodeId value;
     if (!is_weight(of)) return {};
-    const TensorType type = nodes_.type(of.node);
+    SizeSite site(nodes_.run(), e_.span);
+    const OpenType type = nodes_.type(of.node);
     if (!nodes_.tensor(frame_, to, e_.span, value, type.dtype)) return {};
     const std::string& path = nodes_.graph().attr(of.node, 0).text;
     if (!(nodes_.type(value) == type))

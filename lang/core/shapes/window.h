@@ -1,81 +1,82 @@
 // Rules of windows that slide over images and volumes: convolutions, pooling, and their kernels.
 #include "lang/core/semantics/winograd_transforms.h"
-#include "lang/core/shapes/inference.h"
+#pragma once
+
+#include "lang/core/shapes/attributes.h"
+#include "lang/core/shapes/products.h"
 
 #include <algorithm>
 
-namespace tg {
+namespace tg::shapes {
 
-namespace {
+/// tg::Window with sizes of either form.
+template <class Int> struct WindowOf { Int out = 0, before = 0, after = 0; };
 
 /// Returns the distance from the first to the last of `count` elements, inclusive;
 /// nullopt if it exceeds every tensor.
-std::optional<int64_t> extent_of(int64_t count, int64_t apart) {
-  int64_t extent = 0;
-  if (__builtin_mul_overflow(count - 1, apart, &extent) || extent > kMaxElements)
-    return std::nullopt;
-  return extent + 1;
+template <class Int> std::optional<Int> extent_of(const Int& count, const Int& apart) {
+  Int gaps = count - Int(1);
+  if (!is_one(apart) && product_exceeds(apart, gaps, kMaxElements)) return std::nullopt;
+  return gaps * apart + Int(1);
 }
 
-} // namespace
-
-std::optional<Window> window(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
-                             int64_t before, int64_t after) {
-  std::optional<int64_t> extent = extent_of(kernel, dilation);
+template <class Int>
+std::optional<WindowOf<Int>> fit_window(const Int& size, const Int& kernel, const Int& stride,
+                                        const Int& dilation, const Int& before, const Int& after) {
+  std::optional<Int> extent = extent_of(kernel, dilation);
   if (!extent) return std::nullopt;
-  int64_t room = size + before + after - *extent;
+  Int room = size + before + after - *extent;
   if (room < 0) return std::nullopt;
-  return Window{room / stride + 1, before, after};
+  return WindowOf<Int>{room / stride + Int(1), before, after};
 }
 
-std::optional<Window> window(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
-                             const Value& pad, int axis) {
-  std::optional<int64_t> extent = extent_of(kernel, dilation);
+template <class Int, class V>
+std::optional<WindowOf<Int>> fit_window(const Int& size, const Int& kernel, const Int& stride,
+                                        const Int& dilation, const V& pad, int axis) {
+  std::optional<Int> extent = extent_of(kernel, dilation);
   if (!extent) return std::nullopt;
-  Window w;
+  WindowOf<Int> w;
   if (pad.is(Value::Kind::Ints)) {
     w.before = pad.ints[axis];
     w.after = pad.ints[2 + axis];
   } else if (pad.text == "same") {
-    int64_t out = (size + stride - 1) / stride;
-    int64_t total = std::max<int64_t>((out - 1) * stride + *extent - size, 0);
-    w.before = total / 2;
+    Int out = (size + stride - Int(1)) / stride;
+    Int total = (out - Int(1)) * stride + *extent - size;
+    if (total < 0) total = 0;
+    w.before = total / Int(2);
     w.after = total - w.before;
   }
-  return window(size, kernel, stride, dilation, w.before, w.after);
+  return fit_window(size, kernel, stride, dilation, w.before, w.after);
 }
 
-std::optional<Window> transposed_window(int64_t size, int64_t kernel, int64_t stride,
-                                        int64_t dilation, const Value& pad, int64_t extra,
-                                        int axis) {
-  std::optional<int64_t> extent = extent_of(kernel, dilation), apart = extent_of(size, stride);
+template <class Int, class V>
+std::optional<WindowOf<Int>> fit_transposed(const Int& size, const Int& kernel, const Int& stride,
+                                            const Int& dilation, const V& pad, const Int& extra,
+                                            int axis) {
+  std::optional<Int> extent = extent_of(kernel, dilation), apart = extent_of(size, stride);
   if (!extent || !apart) return std::nullopt;
-  int64_t whole = *apart - 1 + *extent + extra;
-  Window w;
+  Int whole = *apart - Int(1) + *extent + extra;
+  WindowOf<Int> w;
   if (pad.is(Value::Kind::Ints)) {
     w.before = pad.ints[axis];
     w.after = pad.ints[2 + axis];
   } else if (pad.text == "same") {
-    int64_t cut = whole - size * stride;
+    Int cut = whole - size * stride;
     if (cut < 0) return std::nullopt;
-    w.before = cut / 2;
+    w.before = cut / Int(2);
     w.after = cut - w.before;
   }
   w.out = whole - w.before - w.after;
   return w.out < 1 ? std::nullopt : std::optional(w);
 }
 
-} // namespace tg
-
-namespace tg::shapes {
-
-namespace {
-
-bool spatial(Inference& in, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> stride,
-             const Value& pad, llvm::ArrayRef<int64_t> dilation) {
-  const TensorType& x = in.type(0);
+template <class In>
+bool spatial(In& in, llvm::ArrayRef<typename In::Int> kernel,
+             llvm::ArrayRef<typename In::Int> stride, const typename In::Value& pad,
+             llvm::ArrayRef<typename In::Int> dilation) {
+  const auto& x = in.type(0);
   for (int i = 0; i < 2; ++i) {
-    std::optional<Window> w = window(x[2 + i], kernel[i], stride[i], dilation[i], pad, i);
+    auto w = fit_window(x[2 + i], kernel[i], stride[i], dilation[i], pad, i);
     if (!w) return in.fail("a window of {0} does not fit {1} (pad = {2})", kernel, x, pad);
     in.result.shape.push_back(w->out);
   }
@@ -84,25 +85,26 @@ bool spatial(Inference& in, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64
 
 /// Checks the channels of x[N, C, ..] and w[O, C / groups, ..],
 /// and sets the first axes of the result.
-bool grouped_channels(Inference& in) {
-  const TensorType &x = in.type(0), &w = in.type(1);
+template <class In> bool grouped_channels(In& in) {
+  const auto &x = in.type(0), &w = in.type(1);
   if (x[1] % w[1] != 0)
     return in.fail("{0} input channels are not a multiple of the kernel's {1}", x[1], w[1]);
-  int64_t groups = x[1] / w[1];
+  typename In::Int groups = x[1] / w[1];
   if (w[0] % groups != 0)
     return in.fail("{0} output channels do not divide into {1} groups", w[0], groups);
-  in.result = {x.dtype, Shape{x[0], w[0]}};
+  in.result = {x.dtype, {x[0], w[0]}};
   return true;
 }
 
 /// Reads one number for all axes, or one per axis; padding before and after each.
-bool of_three_axes(Inference& in, size_t slot, int64_t least) {
+template <class In> bool of_three_axes(In& in, size_t slot, int64_t least) {
   const AttrInfo& attr = in.info.attrs()[slot];
-  Value v = in.attr(slot);
+  auto v = in.attr(slot);
   bool pads = least == 0;
-  if (v.ints.size() == 1) v.ints.assign(3, int64_t{v.ints[0]});
+  using Int = typename In::Int;
+  if (v.ints.size() == 1) v.ints.assign(3, Int(v.ints[0]));
   if (pads && v.ints.size() == 3)
-    for (int i = 0; i < 3; ++i) v.ints.push_back(int64_t{v.ints[i]});
+    for (int i = 0; i < 3; ++i) v.ints.push_back(Int(v.ints[i]));
   if (v.ints.size() != (pads ? 6 : 3))
     return in.fail(pads ? "`{0}` must be n, [d, h, w] or six numbers, three before and three "
                           "after, got {1}"
@@ -112,10 +114,8 @@ bool of_three_axes(Inference& in, size_t slot, int64_t least) {
   return in_range(in, attr, v.ints, least);
 }
 
-} // namespace
-
-bool conv2d(Inference& in) {
-  const TensorType &x = in.type(0), &w = in.type(1);
+template <class In> bool conv2d(In& in) {
+  const auto &x = in.type(0), &w = in.type(1);
   if (x.rank() != 4 || w.rank() != 4)
     return in.fail("conv2d requires x[N, C, H, W] and w[O, C / groups, kh, kw], got {0} and {1}", x,
                    w);
@@ -124,35 +124,35 @@ bool conv2d(Inference& in) {
   return epilogue(in, w[0]);
 }
 
-bool winograd_weight(Inference& in) {
-  const TensorType& w = in.type(0);
-  int64_t tile = in.attr(0).number;
+template <class In> bool winograd_weight(In& in) {
+  const auto& w = in.type(0);
+  int64_t tile = fixed(in.attr(0).number);
   if (tile != 2 && tile != 4) return in.fail("`tile` must be 2 or 4, got {0}", tile);
   if (w.rank() != 4 || w[2] != Winograd::kKernel || w[3] != Winograd::kKernel)
     return in.fail("winograd_weight requires w[O, I, 3, 3], got {0}", w);
-  in.result = {w.dtype, Shape{winograd_of_results(tile).products(), w[0], w[1]}};
+  in.result = {w.dtype, {winograd_of_results(tile).products(), w[0], w[1]}};
   return true;
 }
 
 /// Applies conv2d's rule to the kernel that u represents.
-bool winograd_conv2d(Inference& in) {
-  const TensorType &x = in.type(0), &u = in.type(1);
+template <class In> bool winograd_conv2d(In& in) {
+  const auto &x = in.type(0), &u = in.type(1);
   if (x.rank() != 4 || u.rank() != 3 || (u[0] != 16 && u[0] != 36))
     return in.fail("winograd_conv2d requires x[N, C, H, W] and u[16 or 36, O, C / groups], got {0} "
                    "and {1}",
                    x, u);
   if (x[1] % u[2] != 0)
     return in.fail("{0} input channels are not a multiple of the kernel's {1}", x[1], u[2]);
-  int64_t groups = x[1] / u[2];
+  typename In::Int groups = x[1] / u[2];
   if (u[1] % groups != 0)
     return in.fail("{0} output channels do not divide into {1} groups", u[1], groups);
-  in.result = {x.dtype, Shape{x[0], u[1]}};
+  in.result = {x.dtype, {x[0], u[1]}};
   if (!spatial(in, {3, 3}, {1, 1}, in.attr(0), {1, 1})) return false;
   return epilogue(in, u[1]);
 }
 
-bool conv3d(Inference& in) {
-  const TensorType &x = in.type(0), &w = in.type(1);
+template <class In> bool conv3d(In& in) {
+  const auto &x = in.type(0), &w = in.type(1);
   if (x.rank() != 5 || w.rank() != 5)
     return in.fail("conv3d requires x[N, C, D, H, W] and w[O, C / groups, kd, kh, kw], got {0} and "
                    "{1}",
@@ -160,37 +160,37 @@ bool conv3d(Inference& in) {
   if (!of_three_axes(in, 0, 1) || !of_three_axes(in, 1, 0) || !of_three_axes(in, 2, 1) ||
       !grouped_channels(in))
     return false;
-  llvm::ArrayRef<int64_t> pad = in.attr(1).ints;
+  llvm::ArrayRef<typename In::Int> pad = in.attr(1).ints;
   for (size_t i = 0; i < 3; ++i) {
-    std::optional<Window> along =
-        window(x[2 + i], w[2 + i], in.attr(0).ints[i], in.attr(2).ints[i], pad[i], pad[3 + i]);
+    auto along =
+        fit_window(x[2 + i], w[2 + i], in.attr(0).ints[i], in.attr(2).ints[i], pad[i], pad[3 + i]);
     if (!along)
       return in.fail("a window of {0} does not fit {1} (pad = {2})",
-                     llvm::ArrayRef<int64_t>(w.shape).drop_front(2), x, pad);
+                     llvm::ArrayRef<typename In::Int>(w.shape).drop_front(2), x, pad);
     in.result.shape.push_back(along->out);
   }
   return bias_fits(in, w[0]);
 }
 
-bool conv_transpose2d(Inference& in) {
-  const TensorType &x = in.type(0), &w = in.type(1);
+template <class In> bool conv_transpose2d(In& in) {
+  const auto &x = in.type(0), &w = in.type(1);
   if (x.rank() != 4 || w.rank() != 4)
     return in.fail(
         "conv_transpose2d requires x[N, C, H, W] and w[C, O / groups, kh, kw], got {0} and "
         "{1}",
         x, w);
   if (x[1] != w[0]) return in.fail("x has {0} channels, but the kernel has {1}", x[1], w[0]);
-  int64_t groups = in.attr(4).number;
+  typename In::Int groups = in.attr(4).number;
   if (groups < 1 || x[1] % groups != 0)
     return in.fail("{0} channels do not divide into {1} groups", x[1], groups);
-  if (w[1] > kMaxElements / groups)
+  if (product_exceeds(groups, w[1], kMaxElements))
     return in.fail("{0} groups of {1} channels are too many", groups, w[1]);
-  in.result = {x.dtype, Shape{x[0], w[1] * groups}};
-  const Value& pad = in.attr(1);
+  in.result = {x.dtype, {x[0], w[1] * groups}};
+  const auto& pad = in.attr(1);
   for (int i = 0; i < 2; ++i) {
-    int64_t kernel = w[2 + i], stride = in.attr(0).ints[i];
-    std::optional<Window> along =
-        transposed_window(x[2 + i], kernel, stride, in.attr(3).ints[i], pad, in.attr(2).ints[i], i);
+    typename In::Int kernel = w[2 + i], stride = in.attr(0).ints[i];
+    auto along =
+        fit_transposed(x[2 + i], kernel, stride, in.attr(3).ints[i], pad, in.attr(2).ints[i], i);
     if (!along && pad.text == "same")
       return in.fail("`pad` = same requires windows without gaps between them, got a kernel of "
                      "{0} and a stride of {1}",
@@ -202,24 +202,25 @@ bool conv_transpose2d(Inference& in) {
   return bias_fits(in, w[1] * groups);
 }
 
-bool pool2d(Inference& in) {
-  const TensorType& x = in.type(0);
+template <class In> bool pool2d(In& in) {
+  const auto& x = in.type(0);
   if (x.rank() != 4) return in.fail("{0} requires x[N, C, H, W], got {1}", in.info.name, x);
-  llvm::ArrayRef<int64_t> kernel = in.attr(0).ints;
-  const Value& pad = in.attr(2);
+  using Ints = llvm::ArrayRef<typename In::Int>;
+  Ints kernel = in.attr(0).ints;
+  const auto& pad = in.attr(2);
   if (pad.is(Value::Kind::Ints))
     for (int i = 0; i < 4; ++i)
       if (pad.ints[i] >= kernel[i % 2])
         return in.fail("padding {0} must be smaller than the window {1}", pad.ints, kernel);
-  in.result = {x.dtype, Shape{x[0], x[1]}};
+  in.result = {x.dtype, {x[0], x[1]}};
   return spatial(in, kernel, in.attr(1).ints, pad, {1, 1});
 }
 
-bool enlarge(Inference& in) {
+template <class In> bool enlarge(In& in) {
   in.result = in.type(0);
   if (in.result.rank() != 4) return in.fail("enlarge requires w[O, I, kh, kw], got {0}", in.result);
   for (int i = 0; i < 2; ++i) {
-    int64_t from = in.result[2 + i], to = in.attr(0).ints[i];
+    typename In::Int from = in.result[2 + i], to = in.attr(0).ints[i];
     if (to < from || (to - from) % 2 != 0)
       return in.fail(
           "a window of {0} cannot be enlarged to {1}: the difference must be even and not negative",
@@ -229,14 +230,15 @@ bool enlarge(Inference& in) {
   return true;
 }
 
-bool merge_gconv(Inference& in) {
+template <class In> bool merge_gconv(In& in) {
   in.result = in.type(0);
-  int64_t count = in.attr(0).number, groups = in.attr(1).number;
+  typename In::Int count = in.attr(0).number, groups = in.attr(1).number;
   if (in.result.rank() != 4)
     return in.fail("merge_gconv requires w[O, I, kh, kw], got {0}", in.result);
   if (count < 1 || groups < 1 || groups % count != 0 || in.result[0] % groups != 0)
     return in.fail("{0} groups of {1} cannot be merged by {2}", groups, in.result, count);
-  if (count > kMaxElements / in.result.elements()) return in.fail("the merged kernel is too large");
+  if (product_exceeds(in.result.elements(), count, kMaxElements))
+    return in.fail("the merged kernel is too large");
   in.result.shape[1] *= count;
   return true;
 }

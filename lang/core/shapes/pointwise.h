@@ -4,45 +4,31 @@
 #include "lang/core/const_math.h"
 #include "lang/core/extern_signature.h"
 #include "lang/core/fused_body.h"
-#include "lang/core/shapes/inference.h"
+#pragma once
+
+#include "lang/core/shapes/attributes.h"
 #include "lang/core/support/round_number.h"
 
 #include <llvm/ADT/SmallBitVector.h>
 
 #include <algorithm>
 
-namespace tg {
-
-bool broadcast_shapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b, Shape& out) {
-  size_t rank = std::max(a.size(), b.size());
-  Shape result(rank, 1);
-  for (size_t i = 0; i < rank; ++i) {
-    int64_t da = i < a.size() ? a[a.size() - 1 - i] : 1;
-    int64_t db = i < b.size() ? b[b.size() - 1 - i] : 1;
-    if (da != db && da != 1 && db != 1) return false;
-    result[rank - 1 - i] = da == 1 ? db : da;
-  }
-  out = std::move(result);
-  return true;
-}
-
-} // namespace tg
-
 namespace tg::shapes {
 
-bool none(Inference&) { return true; }
+template <class In> bool none(In&) { return true; }
 
-bool same(Inference& in) {
+template <class In> bool same(In& in) {
   in.result = in.type(0);
   return true;
 }
 
-bool leaf(Inference& in) {
+template <class In> bool leaf(In& in) {
   in.result = in.attr(1).as_type();
+  if constexpr (In::kOpen) return true; // its elements belong to the sample
   if (in.info.kind != OpKind::Constant) return true;
   if (in.attr(0).is(Value::Kind::Ints) || in.result.dtype == DType::I64)
-    in.set(0, normal_numbers(in.attr(0), in.result.dtype));
-  const Value& values = in.attr(0);
+    in.set(0, normal_numbers(closed(in.attr(0)), in.result.dtype));
+  const Value& values = closed(in.attr(0));
   size_t count = values.ints.size() + values.reals.size();
   if (count != 1 && static_cast<int64_t>(count) != in.result.elements())
     return in.fail("got {0} values for {1}", count, in.result);
@@ -52,46 +38,49 @@ bool leaf(Inference& in) {
   return true;
 }
 
-bool iota(Inference& in) {
+template <class In> bool iota(In& in) {
   in.result = in.attr(0).as_type();
-  int64_t axis = in.attr(1).number;
+  int64_t axis = fixed(in.attr(1).number);
   if (!dtype_fits(in.info, in.result.dtype))
     return in.fail("iota requires numbers, got {0}", in.result);
   if (axis < -in.result.rank() || axis >= in.result.rank())
     return in.fail("`axis` = {0} is out of range for {1}", axis, in.result);
-  if (axis < 0) in.set(1, Value::of_int(axis + in.result.rank()));
+  if (axis < 0) in.set(1, In::Value::of_int(axis + in.result.rank()));
   return true;
 }
 
-bool broadcast(Inference& in) {
+template <class In> bool broadcast(In& in) {
   in.result.dtype = in.type(0).dtype;
-  if (broadcast_shapes(in.type(0).shape, in.type(1).shape, in.result.shape)) return true;
+  using Ints = llvm::ArrayRef<typename In::Int>;
+  if (broadcast_together(Ints(in.type(0).shape), Ints(in.type(1).shape), in.result.shape))
+    return true;
   return in.fail("shapes {0} and {1} do not broadcast", in.type(0).shape, in.type(1).shape);
 }
 
-bool compare(Inference& in) {
+template <class In> bool compare(In& in) {
   if (!broadcast(in)) return false;
   in.result.dtype = DType::Bool;
   return true;
 }
 
-bool select(Inference& in) {
-  const TensorType &condition = in.type(0), &x = in.type(1), &y = in.type(2);
+template <class In> bool select(In& in) {
+  using Ints = llvm::ArrayRef<typename In::Int>;
+  const auto &condition = in.type(0), &x = in.type(1), &y = in.type(2);
   if (condition.dtype != DType::Bool)
     return in.fail("the condition of select must be bool, got {0}", condition);
   if (x.dtype != y.dtype)
     return in.fail("dtypes differ: {0} and {1}", dtype_name(x.dtype), dtype_name(y.dtype));
-  Shape shape;
+  typename In::Shape shape;
   in.result.dtype = x.dtype;
-  if (!broadcast_shapes(x.shape, y.shape, shape))
+  if (!broadcast_together(Ints(x.shape), Ints(y.shape), shape))
     return in.fail("shapes {0} and {1} do not broadcast", x.shape, y.shape);
-  if (broadcast_shapes(condition.shape, shape, in.result.shape)) return true;
+  if (broadcast_together(Ints(condition.shape), Ints(shape), in.result.shape)) return true;
   return in.fail("shapes {0} and {1} do not broadcast", condition.shape, shape);
 }
 
-bool clip(Inference& in) {
+template <class In> bool clip(In& in) {
   in.result = in.type(0);
-  const Value &low = in.attr(0), &high = in.attr(1);
+  const Value &low = closed(in.attr(0)), &high = closed(in.attr(1));
   ConstNumber ordered;
   bool fits = fold(ConstOp::Le, *number_of(low), *number_of(high), ordered) == ConstFault::None;
   if (!fits || !ordered.number) // also for NaN
@@ -101,17 +90,15 @@ bool clip(Inference& in) {
                  dtype_name(in.result.dtype));
 }
 
-bool cast(Inference& in) {
+template <class In> bool cast(In& in) {
   in.result = in.type(0);
   in.result.dtype = *parse_dtype(in.attr(0).text);
   return true;
 }
 
-namespace {
-
 /// Returns the dtype of the body's result, if all its operators accept their operands;
 /// otherwise None, with the reason.
-DType body_dtype(const Inference& in, const FusedBody& body) {
+template <class In> DType body_dtype(const In& in, const FusedBody& body) {
   llvm::SmallVector<DType, 8> stack;
   for (const FusedInstr& instr : body.code) {
     if (instr.is_operand) {
@@ -138,9 +125,7 @@ DType body_dtype(const Inference& in, const FusedBody& body) {
   return stack.back();
 }
 
-} // namespace
-
-bool fused_map(Inference& in) {
+template <class In> bool fused_map(In& in) {
   std::optional<FusedBody> body = parse_fused_body(in.attr(0).text);
   if (!body) return in.fail("{0} is not a body of a fused_map", in.attr(0));
   llvm::SmallBitVector used(static_cast<unsigned>(in.operands.size()));
@@ -156,20 +141,24 @@ bool fused_map(Inference& in) {
   in.result = in.type(0);
   if ((in.result.dtype = body_dtype(in, *body)) == DType::None) return false;
   for (size_t i = 1; i < in.operands.size(); ++i) {
-    Shape shape = in.result.shape;
-    if (!broadcast_shapes(shape, in.type(i).shape, in.result.shape))
+    using Ints = llvm::ArrayRef<typename In::Int>;
+    auto shape = in.result.shape;
+    if (!broadcast_together(Ints(shape), Ints(in.type(i).shape), in.result.shape))
       return in.fail("shapes {0} and {1} do not broadcast", shape, in.type(i).shape);
   }
   return true;
 }
 
-bool extern_op(Inference& in) {
+template <class In> bool extern_op(In& in) {
   std::optional<ExternSignature> signature = ExternSignature::parse(in.attr(1).text);
   if (!signature) return in.fail("`{0}` is not the type of an operator", in.attr(1).text);
   llvm::SmallVector<TensorType, 4> operands;
-  for (size_t i = 0; i < in.operands.size(); ++i) operands.push_back(in.type(i));
+  for (size_t i = 0; i < in.operands.size(); ++i) operands.push_back(closed(in.type(i)));
   std::string why;
-  return signature->infer(operands, in.result, why) || in.fail("{0}", why);
+  TensorType result;
+  if (!signature->infer(operands, result, why)) return in.fail("{0}", why);
+  in.result = result;
+  return true;
 }
 
 } // namespace tg::shapes
