@@ -220,9 +220,11 @@ Whole with_source_nodes(const Graph& graph, const KeptOperators* kept, int opset
   return whole;
 }
 
-/// Returns the operators of each node of the source's file that stands for several.
+/// Returns the operators of each node of the source's file that stands for several. The source must
+/// have no kept nodes.
 std::vector<Graph> expansions_of(const KeptOperators& kept) {
-  return onnx::restore_nodes(kept.source, kept.nodes, kept.source, kept.facts, onnx::kNewestExport)
+  assert(!kept.has_nodes());
+  return onnx::restore_nodes(kept.source, kept.nodes, kept.source, kept.facts, usual_opset(&kept))
       .expansions;
 }
 
@@ -298,7 +300,7 @@ std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* ke
   if (kept && kept->own_file && difference(graph, kept->source).empty()) {
     MessageDigest digests(kept->own_file->model().graph(), weight_paths(graph));
     return UsedForm{with_kept(graph, *kept).graph, digests.node_count(), digests.all() + weights,
-                    expansions_of(*kept), !kept->has_nodes()};
+                    std::move(whole.restored), !kept->has_nodes()};
   }
   MessageDigest digests(exported->graph);
   UsedForm form{graph, digests.node_count(), digests.all() + weights};
