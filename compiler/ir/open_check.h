@@ -2,9 +2,9 @@
 // instantiated at a sample of the ranges with open sizes (lang/core/sizes/open_size.h). Each answer
 // that does not hold for all sizes divides them, and the other part is checked at a sample of its
 // own, so that in the end every size belongs to a part for which the instantiation is the same.
-// Errors are therefore errors at a sample, which the message shows. Where a part can neither be
-// shown empty nor sampled, or there are too many, the model is refused: nothing is accepted without
-// a proof.
+// Errors are therefore errors at a sample, which the message shows. A model is refused
+// if a part can neither be shown empty nor sampled, or if there are too many parts: nothing is
+// accepted without a proof.
 #pragma once
 
 #include "compiler/ir/from_ast.h"

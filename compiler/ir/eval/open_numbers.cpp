@@ -22,7 +22,7 @@ SizeRun* run_in(llvm::ArrayRef<Val> vals) {
   return nullptr;
 }
 
-/// Fixes what the operands depend on, so that the result is a number.
+/// Fixes the sizes in the operands, so that the result is a number.
 Val fixed_result(llvm::ArrayRef<Val> operands, const Value& folded) {
   for (const Val& operand : operands) (void)settled(operand);
   return Val::of(folded);

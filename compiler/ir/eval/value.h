@@ -108,7 +108,8 @@ struct Operand {
 
 // --- open_numbers.cpp
 // Arithmetic on compile-time numbers, of which one at least is open. `folded` is the result at the
-// sample, so the operation is defined there; what that depends on is noted by the run of the sizes.
+// sample, so the operation is defined there; the run of the sizes
+// notes the conditions for that.
 // Integers stay expressions under + - * / // % and min, max, abs, sum and prod. Floats are only
 // values: a decision about one fixes the sizes.
 Val open_unary(const Val& a, const Value& folded);

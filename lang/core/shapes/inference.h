@@ -104,7 +104,8 @@ inline bool is_one(int64_t n) { return n == 1; }
 inline bool is_one(const Size& n) { return !n.open() && n.sample() == 1; }
 
 /// Applies NumPy broadcasting, right-aligned. Returns false if the shapes do not agree. Sizes that
-/// are 1 by number are tried first, so that an open size is asked only where it decides.
+/// are 1 by number are tried first, so that an open size is compared
+/// only where that decides.
 template <class Int, class Out>
 bool broadcast_together(llvm::ArrayRef<Int> a, llvm::ArrayRef<Int> b, Out& out) {
   size_t rank = std::max(a.size(), b.size());

@@ -1,7 +1,7 @@
-// Checks of models with open sizes against instantiation: random models with random ranges. Where
-// the check accepts a model, it instantiates at random sizes of the ranges, the ends among them.
-// Where it refuses one at sizes that it names, the model does not instantiate there. Generated
-// models are of each family of shape rules and of the constructs of the language that read sizes.
+// Checks of models with open sizes against instantiation: random models with random ranges. A model
+// that the check accepts instantiates at random sizes of the ranges and at their ends. A model that
+// it refuses at sizes that it names does not instantiate there. Generated models are of each family
+// of shape rules and of the constructs of the language that read sizes.
 #include "compiler/ir/open_check.h"
 #include "lang/check/check.h"
 #include "lang/check/size_range.h"
