@@ -129,8 +129,7 @@ private:
   /// Saturates once. An e-graph that is cut off is extracted only with `extract_anyway`. For a tree
   /// search task, an e-graph with filtered nodes counts as cut off.
   Saturated saturate_once(SaturateOptions options, bool extract_anyway) {
-    if (!is_late())
-      options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
+    if (!is_late()) options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
     options.memory_limit_mb = memory_limit_mb_;
     EGraph egraph = egraph_of(line());
     if (options_.explain) egraph.record_history();
