@@ -256,7 +256,8 @@ def problem_of(options, folder, graph, composite):
 #: {composite: the operators around which it is looked for}.
 TELLING = {"attention": "softmax", "softmax": "softmax", "layer_norm": "rsqrt|sqrt|pow", "rms_norm": "rsqrt|sqrt|pow",
            "group_norm": "rsqrt|sqrt|layer_norm", "gelu": "erf", "gelu_tanh": "tanh", "silu": "sigmoid|exp",
-           "rotary": "concat", "embedding_sum": "gather", "batch_norm": "rsqrt|sqrt|mul", "hardswish": "clip|relu6?|min|minimum"}
+           "rotary": "concat", "embedding_sum": "gather", "batch_norm": "rsqrt|sqrt|mul",
+           "hardswish": "clip|relu6?|min|minimum"}
 
 
 def small_graphs(text, composites, depth=3):
