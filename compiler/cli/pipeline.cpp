@@ -4,8 +4,11 @@
 #include "compiler/api/files/onnx_export.h"
 #include "compiler/api/public_types.h"
 #include "compiler/api/verify/rule_trust.h"
+#include "compiler/cli/commands/run_files.h"
 #include "compiler/cli/options/program.h"
 #include "compiler/cli/terminal/live_line.h"
+
+#include <llvm/ADT/StringExtras.h>
 
 namespace tg::cli {
 
@@ -57,7 +60,10 @@ int keep_for(const Options& o) {
 Result<ModelRequest> model_request(const Options& o) {
   TG_TRY(onnx::ImportOptions options, read_sizes(o));
   options.keep_for = keep_for(o);
-  return ModelRequest{o.model, o.set, std::move(options)};
+  ModelRequest request{o.model, o.set, std::move(options)};
+  if (o.command == CommandId::Run && !o.inputs.empty())
+    request.inputs = [&o] { return input_types(o); };
+  return request;
 }
 
 std::optional<LoadedModel> load(Session& session, const std::string& path, bool shared) {
@@ -67,7 +73,13 @@ std::optional<LoadedModel> load(Session& session, const std::string& path, bool 
     return std::nullopt;
   }
   request->shared = shared;
-  return load_model(session.sources, path, *request, session.sink);
+  std::optional<LoadedModel> model = load_model(session.sources, path, *request, session.sink);
+  bool at_any_size =
+      session.options.command == CommandId::Run || session.options.quiet || session.options.json;
+  if (model && !model->defaulted_sizes.empty() && !at_any_size)
+    session.err << "note: the sizes " << llvm::join(model->defaulted_sizes, ", ")
+                << " have their defaults here; set others with --set\n";
+  return model;
 }
 
 std::optional<LoadedModel> load(Session& session) {

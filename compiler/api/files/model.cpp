@@ -2,10 +2,13 @@
 // errors.
 #include "compiler/api/files/model.h"
 
+#include "compiler/api/files/input_sizes.h"
 #include "compiler/api/files/unfold.h"
 #include "compiler/import/text/import_names.h"
 #include "compiler/import/text/import_tidy.h"
+#include "compiler/ir/open_check.h"
 #include "lang/check/check.h"
+#include "lang/check/size_range.h"
 #include "lang/core/version.h"
 
 #include <llvm/ADT/StringSet.h>
@@ -34,15 +37,28 @@ Result<ModelSettings> read_settings(const ModelRequest& request) {
   return settings;
 }
 
+namespace {
+
+Result<ModelSettings> settings_of(const Program& program, const ModelRequest& request) {
+  TG_TRY(ModelSettings settings, read_settings(request));
+  Result<FnRef> model = program.find_model(request.model);
+  if (!model || !request.inputs || !has_ranges(program, *model)) return settings;
+  TG_TRY(std::vector<InputTensor> inputs, request.inputs());
+  TG_CHECK(add_input_sizes(program, *model, inputs, settings));
+  return settings;
+}
+
+} // namespace
+
 std::optional<Graph> build_graph(const Program& program, const ModelRequest& request,
                                  DiagnosticSink& sink) {
   if (sink.failed()) return std::nullopt;
-  Result<ModelSettings> settings = read_settings(request);
+  if (!check_names(program, sink)) return std::nullopt;
+  Result<ModelSettings> settings = settings_of(program, request);
   if (!settings) {
     sink.report(settings.error());
     return std::nullopt;
   }
-  if (!check_names(program, sink)) return std::nullopt;
   std::optional<Graph> graph =
       instantiate(program, request.model, *settings, std::make_shared<Symbols>(), sink);
   if (!graph || sink.failed()) return std::nullopt;
@@ -110,6 +126,20 @@ std::vector<std::string> leave_out(const Program& program, ModelRequest& request
     return unknown;
   });
   return names;
+}
+
+std::vector<std::string> defaulted_sizes(const Program& program, const ModelRequest& request) {
+  std::vector<std::string> sizes;
+  Result<FnRef> model = program.find_model(request.model);
+  if (!model) return sizes;
+  const Ast& ast = program.module(*model).ast;
+  for (const ast::Param& param : ast[program.decl(*model).params]) {
+    std::optional<SizeRange> range = size_range(ast, param);
+    bool set =
+        llvm::any_of(request.settings, [&](const auto& s) { return s.first == param.name.text; });
+    if (range && !set) sizes.push_back((param.name.text + " in " + range->text()).str());
+  }
+  return sizes;
 }
 
 /// Checks that the file, or the one beside it, has the weights' elements, by their types. Does not
@@ -233,6 +263,7 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
   if (!graph) return std::nullopt;
   LoadedModel loaded{std::move(*graph)};
   loaded.left_out = std::move(left_out);
+  loaded.defaulted_sizes = defaulted_sizes(program, own);
   return loaded;
 }
 

@@ -5,9 +5,17 @@
 #include "compiler/api/files/weight_file.h"
 #include "compiler/ir/from_ast.h"
 
+#include <functional>
 #include <utility>
 
 namespace tg {
+
+/// A tensor that is given for an input.
+struct InputTensor {
+  std::string name;
+  TensorType type;
+  std::string file;
+};
 
 /// The model in a file, with compile-time parameters.
 struct ModelRequest {
@@ -17,6 +25,9 @@ struct ModelRequest {
   onnx::ImportOptions onnx_options = {};
   /// The request also covers other files: settings that do not apply to a file are ignored.
   bool shared = false;
+  /// Returns the tensors of a run. Called only for a model with ranges, whose sizes then follow
+  /// from them (input_sizes.h); null: sizes that are not set have their defaults.
+  std::function<Result<std::vector<InputTensor>>()> inputs = nullptr;
 };
 
 /// Operators of an ONNX file that the graph leaves out and that are restored on export, and the
@@ -48,6 +59,9 @@ struct LoadedModel {
   std::vector<std::string> written_out = {};
   /// Inputs whose type in such a file has fewer numbers than the one here.
   InputRanges ranges = {};
+  /// "S in 1..2048": sizes with a range that the request did not set, so that the graph is for
+  /// their default.
+  std::vector<std::string> defaulted_sizes = {};
 };
 
 /// Returns stdlib/ and rules/ as built into the program. Files in the folder of the environment

@@ -6,6 +6,7 @@
 #include "compiler/cli/terminal/table.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/rules/numerics/derived_class.h"
+#include "lang/check/size_range.h"
 #include "lang/core/diagnostics/escape.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -76,6 +77,17 @@ std::string unchecked_shapes(const Program& program) {
   return text;
 }
 
+/// Names the models with ranges, whose shapes are proved for all sizes in them.
+std::string proved_shapes(const Program& program) {
+  std::string text;
+  for (FnRef fn : program.models()) {
+    std::string ranges = ranges_text(program.module(fn).ast, program.decl(fn));
+    if (!ranges.empty() && open_names(program, fn).empty())
+      text += llvm::formatv("  {0}: shapes hold for {1}\n", program.decl(fn).name.text, ranges);
+  }
+  return text;
+}
+
 /// Returns remarks on the file's models besides errors: those that could not be built, and with
 /// --verbose the size of the selected model, or of all.
 std::string check_file(Session& session, const std::string& path) {
@@ -93,7 +105,8 @@ std::string check_file(Session& session, const std::string& path) {
     models = {o.model};
   } else {
     check(program, session.sink); // as far as it was read, even after an error
-    if (!o.verbose || session.sink.failed()) return unchecked_shapes(program);
+    if (!o.verbose || session.sink.failed())
+      return unchecked_shapes(program) + proved_shapes(program);
     for (FnRef fn : program.models()) models.push_back(program.decl(fn).name.text.str());
   }
   std::string text;

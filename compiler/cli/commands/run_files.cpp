@@ -53,6 +53,23 @@ Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan,
   return inputs;
 }
 
+Result<std::vector<InputTensor>> input_types(const Options& o) {
+  std::vector<InputTensor> types;
+  for (const auto& [name, path] : o.inputs) {
+    if (name.empty()) {
+      auto note = [&, file = path](llvm::StringRef array, const TensorType& type) -> Result<void> {
+        types.push_back({array.str(), type, file});
+        return {};
+      };
+      TG_CHECK(read_npz(path, note));
+      continue;
+    }
+    TG_TRY(Tensor tensor, read_npy(path));
+    types.push_back({name, tensor.type(), path});
+  }
+  return types;
+}
+
 Result<std::vector<NamedTensor>> read_examples(const Options& o) {
   std::vector<NamedTensor> examples;
   for (const auto& [name, path] : o.data) {

@@ -1,6 +1,7 @@
 // The files of `tg run` other than the model: inputs, examples, outputs.
 #pragma once
 
+#include "compiler/api/files/model.h"
 #include "compiler/cli/options/options.h"
 #include "compiler/trial/run_model.h"
 #include "runtime/files/numpy.h"
@@ -12,6 +13,9 @@ namespace tg::cli {
 /// does not have; errors of reading.
 Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan,
                                         const PrepareOptions& options);
+
+/// Returns the types of the tensors of --input. Errors: those of reading.
+Result<std::vector<InputTensor>> input_types(const Options& o);
 
 /// Reads the tensors of --data. Errors: those of reading.
 Result<std::vector<NamedTensor>> read_examples(const Options& o);
