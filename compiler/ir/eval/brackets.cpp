@@ -76,6 +76,7 @@ bool Brackets::read_range(Frame& frame, const ast::Slice& slice, const Size& siz
   if (identical(out.step, 1)) return true;
   if (out.step >= 1) { // if the step exceeds the size, only the first is taken
     out.step = std::min(out.step, std::max(size, Size(1)));
+    if (out.step.sample() == 1) out.step = out.step.fixed(); // takes nothing away
     return true;
   }
   Diagnostic d = error(Code::bad_attribute, frame.ast[slice.step].span,
@@ -193,8 +194,10 @@ Val Brackets::tensor_places(Frame& frame, ast::ExprId id, NodeId node) {
       Size whole = (place.stop - place.start + place.step - 1) / place.step * place.step;
       if (place.start + whole <= size) stop = place.start + whole;
     }
-    // An open slice of all elements at the sample stays a slice: its type is the same.
-    bool all = identical(place.start, 0) && identical(stop, size);
+    // Where open bounds do not cover the axis at the sample, sizes at which they do are not a case
+    // of their own: the type is the same.
+    bool all = place.start.sample() == 0 && stop.sample() == size.sample();
+    all = all && place.start == 0 && stop == size;
     if (place.indices.node.valid() || all) continue;
     Val piece = nodes_.apply(
         frame, id, OpKind::Slice,
