@@ -194,8 +194,8 @@ Val Brackets::tensor_places(Frame& frame, ast::ExprId id, NodeId node) {
       Size whole = (place.stop - place.start + place.step - 1) / place.step * place.step;
       if (place.start + whole <= size) stop = place.start + whole;
     }
-    // Where open bounds do not cover the axis at the sample, sizes at which they do are not a case
-    // of their own: the type is the same.
+    // If open bounds do not cover the axis at the sample, sizes at which they do are not a separate
+    // case, because the type is the same.
     bool all = place.start.sample() == 0 && stop.sample() == size.sample();
     all = all && place.start == 0 && stop == size;
     if (place.indices.node.valid() || all) continue;
