@@ -76,7 +76,7 @@ bool Brackets::read_range(Frame& frame, const ast::Slice& slice, const Size& siz
   if (identical(out.step, 1)) return true;
   if (out.step >= 1) { // if the step exceeds the size, only the first is taken
     out.step = std::min(out.step, std::max(size, Size(1)));
-    if (out.step.sample() == 1) out.step = out.step.fixed(); // takes nothing away
+    if (out.step.sample() == 1 && out.step == 1) out.step = 1; // takes nothing away
     return true;
   }
   Diagnostic d = error(Code::bad_attribute, frame.ast[slice.step].span,
