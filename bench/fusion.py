@@ -73,7 +73,7 @@ def optimise(options, path, folder):
                options.time_limit, "--threads", 1, "--verbose", "-o", folder / "fast.tg", "--weights-out",
                folder / "fast.safetensors")
     if done.returncode:
-        return Found(problem=(done.stderr.strip().splitlines() or ["failed"])[0])
+        return Found(problem=(done.stderr.strip().splitlines() or ["failed"])[0].replace(f"{path.parent}/", ""))
     costs = re.search(r"^  cost +(\S+) (us|ms|s) +(\S+) (us|ms|s) ", done.stdout, re.M)
     total = re.search(r"^  total +in (\S+) (us|ms|s)\b", done.stdout, re.M)
     counts = counts_of(done.stdout)
