@@ -421,10 +421,12 @@ protected:
   RewriteGame game;
 
   RewriteEnvironment environment() const {
-    return {game.source,
-            game.rules,
+    EnvironmentOptions options{
+        .explore = {.numerics = Numerics::Lossy}, .horizon = 20, .measure_every = 1};
+    options.encoder = make_state_encoding;
+    return {game.source, game.rules,
             [](const Graph& graph) -> Result<double> { return RewriteGame::price_of(graph); },
-            {.explore = {.numerics = Numerics::Lossy}, .horizon = 20, .measure_every = 1}};
+            std::move(options)};
   }
   static void train_on(RewriteEnvironment& env, PolicyModels& policy, const PpoOptions& options,
                        TrainingState from = {}) {
