@@ -53,7 +53,7 @@ def main(program):
         for wrong in (["--few", "0"], ["--few", "x"], ["--cost", "nothing"], ["--cost", "analytic:nothing"], ["--train-cost", ""],
                       ["--halving", "32"], ["--only", "nobody"], ["--seconds", "-1"]):
             refused = bench(program, folder, *agents, *wrong, fails=True)
-            assert f"what is `{wrong[0]} {wrong[1]}`?" in refused.stderr, refused.stderr
+            assert f"unknown option `{wrong[0]} {wrong[1]}`" in refused.stderr, refused.stderr
         many = bench(program, folder, *agents, "--few", "25", fails=True)
         assert "--few 25 is more than --simulations 24" in many.stderr, many.stderr
         missing = ["--cost", f"file:{folder}/missing.json"]

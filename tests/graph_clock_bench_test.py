@@ -46,7 +46,7 @@ def main(program):
         assert len(short.splitlines()) == 4, short
         for wrong in (["--pairs", "0"], ["--pairs", "5,"], ["--times", "0"], ["--busy", "x"], ["--slowly", "1"]):
             refused = bench(program, *wrong, model, fails=True)
-            assert f"what is `{wrong[0]} {wrong[1]}`?" in refused.stderr, refused.stderr
+            assert f"unknown option `{wrong[0]} {wrong[1]}`" in refused.stderr, refused.stderr
         assert "missing.tg" in bench(program, Path(folder) / "missing.tg", fails=True).stderr
     print("ok")
 
