@@ -5,10 +5,10 @@
     bench/recipes.py [--models bert_base,gpt2] [--rounds 15] [--threads 1] [--cost calibrated] > bench/results/recipes.md
 
 Each model of examples/ has one open size. The search runs at a sample size only. "repeat" is the time of
-`Optimized.repeat`, which includes the check of the chain against the text of the rules, and prices. "price" is the
-price of the repeated model over that of the searched one. "speed" is the time of the searched model over that of the
-repeated one, both compiled here: the median over rounds of interleaved runs, with the 10th and 90th percentiles. Above
-1, the repeated one is faster. "gain" is the same against the source. Prints Markdown."""
+`Optimized.repeat`, which includes the check of the chain against the text of the rules, and prices. "speed" is the time
+of the searched model over that of the repeated one, both compiled here: the median over rounds of interleaved runs,
+with the 10th and 90th percentiles. Above 1, the repeated one is faster. "gain" is the same against the source. Prints
+Markdown."""
 import argparse
 import datetime
 import math
@@ -85,10 +85,9 @@ def measure(name, options):
         inputs = random_inputs(source)
         for_source, for_own, for_again = times_of([source, own.model, again.model], inputs, options.rounds, options.threads)
         speed, gain = spread(for_own, for_again), spread(for_source, for_again)
-        price = again.cost_after_us / own.report.cost_after_us
-        print(f"| {name} | {parameter} = {size} | {again.steps} | {again.skipped} | {repeat * 1e3:.1f} | {price:.3f} | "
+        print(f"| {name} | {parameter} = {size} | {again.steps} | {again.skipped} | {repeat * 1e3:.1f} | "
               f"{speed[0]:.2f} ({speed[1]:.2f} to {speed[2]:.2f}) | {gain[0]:.2f} |", flush=True)
-        yield speed[0], gain[0], price, repeat, search
+        yield speed[0], gain[0], repeat, search
 
 
 def main():
@@ -104,13 +103,13 @@ def main():
           f"{options.threads}, commit {commit}, {datetime.date.today()}, load at the start "
           f"{os.getloadavg()[0]:.1f}, prices `{options.cost}`, {options.rounds} rounds. Searched at: "
           + ", ".join(f"{name} {MODELS[name][2]} = {MODELS[name][3]}" for name in options.models.split(",")) + ".\n")
-    print("| model | size | rewrites | skipped | repeat ms | price | speed | gain |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|", flush=True)
+    print("| model | size | rewrites | skipped | repeat ms | speed | gain |")
+    print("|---|---|---:|---:|---:|---:|---:|", flush=True)
     rows = [row for name in options.models.split(",") for row in measure(name, options)]
     mean = lambda column: math.exp(statistics.mean(math.log(row[column]) for row in rows))
     print(f"\nGeometric means over {len(rows)} sizes: speed {mean(0):.3f} (lowest {min(r[0] for r in rows):.2f}), gain "
-          f"{mean(1):.2f}, price {mean(2):.3f}. Repeating takes {statistics.median(r[3] for r in rows) * 1e3:.1f} ms (median), "
-          f"a search {statistics.median(r[4] for r in rows):.1f} s.")
+          f"{mean(1):.2f}. Repeating takes {statistics.median(r[2] for r in rows) * 1e3:.1f} ms (median), a search "
+          f"{statistics.median(r[3] for r in rows):.1f} s.")
 
 
 if __name__ == "__main__":
