@@ -35,7 +35,7 @@ class Optimized(NamedTuple):
     report: Report
 
     def repeat(self, model: Model) -> Repeated:
-        """Applies the rewrites of the search to the same model at other sizes, in about a millisecond.
+        """Applies the rewrites of the search to the same model at other sizes, within milliseconds.
 
         Each rewrite is matched anew, and the chain is checked against the text of the rules. Needs
         `optimize(recipe=True)`. Raises ValueError without it, and Error E0801 for another model.

@@ -358,7 +358,7 @@ struct Repeated {
   bool source_returned = false; // the rewritten model would cost more
 };
 
-/// Applies the rewrites of a recipe to its model at other sizes, in about a millisecond. Each
+/// Applies the rewrites of a recipe to its model at other sizes, within milliseconds. Each
 /// rewrite is matched anew: its conditions are checked, and the values that it computes are
 /// computed. The chain is then checked against the text of the rules, as for `explain`. Errors:
 /// E0801 if the model has inputs or outputs of other names; those of the prices.
