@@ -67,14 +67,19 @@ tg::Diagnostic other_model(const tg::Graph& source, const Recipe::Impl& recipe) 
 } // namespace
 
 Recipe to_recipe(const tg::Derivation& chain, std::vector<tg::Rule> rules, const tg::Graph& source,
-                 const OptimizeOptions& options) {
+                 OptimizeOptions options) {
+  options.progress = {}, options.judge = {}, options.interrupt = {}; // of the finished search
   tg::Derivation own(std::make_shared<tg::Symbols>());
   tg::Translation into(chain.terms, own.terms);
   for (tg::NodeId node : chain.start) own.start.push_back(into(node));
   own.end = own.start;
   tg::append(own, chain);
-  return Recipe(std::shared_ptr<const Recipe::Impl>(new Recipe::Impl{
-      std::move(own), std::move(rules), input_names(source), output_names(source), options, {}}));
+  return Recipe(std::shared_ptr<const Recipe::Impl>(new Recipe::Impl{std::move(own),
+                                                                     std::move(rules),
+                                                                     input_names(source),
+                                                                     output_names(source),
+                                                                     std::move(options),
+                                                                     {}}));
 }
 
 Expected<Repeated> repeat(const Recipe& recipe, const Model& model) {

@@ -8,8 +8,9 @@
 
 namespace tangram {
 
-/// Copies the chain, whose symbols may change later. RuleIds are positions in `rules`.
+/// Copies the chain, whose symbols may change later. Of the options, prices are used. RuleIds are
+/// positions in `rules`.
 Recipe to_recipe(const tg::Derivation& chain, std::vector<tg::Rule> rules, const tg::Graph& source,
-                 const OptimizeOptions& options);
+                 OptimizeOptions options);
 
 } // namespace tangram
