@@ -35,8 +35,8 @@ struct Derivation {
   Graph terms;
   std::vector<NodeId> start, end; // outputs of the first and the last graph, in output order
   std::vector<DerivationStep> steps;
-  /// Further applications, all forward: from these the terms of the steps and of the end were made.
-  /// They are not part of the proof. instantiate.h applies them at other sizes.
+  /// Further applications, from which the terms of the steps and of the end were made. They are not
+  /// part of the proof. instantiate.h applies them at other sizes.
   std::vector<DerivationStep> makers;
 
   explicit Derivation(std::shared_ptr<Symbols> symbols) : terms(std::move(symbols)) {}
