@@ -1,5 +1,7 @@
-// Tests the public API as a program that embeds it does: the file includes only its header.
+// Tests the public API as a program that embeds it does: the file includes only its header
+// and helpers over it.
 #include "tangram/tangram.h"
+#include "tests/unit/api/public_api.h"
 
 #include <gtest/gtest.h>
 
@@ -10,47 +12,6 @@
 
 namespace tangram {
 namespace {
-
-constexpr const char* kTwins = R"(
-model twins(x: f32[4, 8]) -> (left: f32[4, 16], right: f32[4, 16]) {
-  param a: f32[8, 16]
-  param b: f32[8, 16]
-  param c: f32[16]
-  (relu(x @ a + c), x @ b)
-}
-)";
-
-Tensor ramp(const std::vector<int64_t>& shape) {
-  Tensor tensor{shape, {}};
-  int64_t elements = 1;
-  for (int64_t size : shape) elements *= size;
-  for (int64_t i = 0; i < elements; ++i)
-    tensor.data.push_back(0.05f * static_cast<float>(i % 17) - 0.4f);
-  return tensor;
-}
-
-double largest_difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  double difference = a.size() == b.size() ? 0 : INFINITY;
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i)
-    for (size_t k = 0; k < a[i].data.size(); ++k)
-      difference = std::fmax(difference, std::fabs(a[i].data[k] - b[i].data[k]));
-  return difference;
-}
-
-Model parsed(const char* text) {
-  auto model = parse(text);
-  EXPECT_TRUE(model) << (model ? "" : model.error().text());
-  return *model;
-}
-
-std::vector<Tensor> run(const Model& model, const std::vector<Tensor>& inputs,
-                        const CompileOptions& options = {.backend = Backend::Ref}) {
-  auto program = compile(model, options);
-  EXPECT_TRUE(program) << (program ? "" : program.error().text());
-  auto outputs = program->run(inputs);
-  EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
-  return *outputs;
-}
 
 TEST(Api, DescribesTheInterfaceOfAModel) {
   Model model = parsed(kTwins);
@@ -130,54 +91,6 @@ TEST(Api, EverySearchIsNeverWorseThanItsInput) {
       EXPECT_LT(fast->report.cost_after_us, fast->report.cost_before_us) << word(search);
     }
   }
-}
-
-const char* const kAnyLength =
-    "model m(q: f32[2, S, 8], k: f32[2, S, 8], v: f32[2, S, 8], S: int = 13) {\n"
-    "  let h = transpose(reshape(q, [2, S, 2, 4]), perm = [0, 2, 1, 3])\n"
-    "  let s = softmax(h @ transpose(reshape(k, [2, S, 2, 4]), perm = [0, 2, 3, 1]) * 0.5)\n"
-    "  let y = s @ transpose(reshape(v, [2, S, 2, 4]), perm = [0, 2, 1, 3])\n"
-    "  reshape(transpose(y, perm = [0, 2, 1, 3]), [2, S, 8]) + q[:, 0:S // 2 + 1][:, 0:1]\n}\n";
-
-Expected<Model> of_length(int64_t length) {
-  return parse(kAnyLength, "m.tg", {.set = {{"S", std::to_string(length)}}});
-}
-
-TEST(Api, ARecipeServesOtherSizes) {
-  OptimizeOptions options{.time_limit_s = 5, .recipe = true};
-  options.cost = CostSpec::analytic("cpu");
-  auto fast = optimize(*of_length(13), options);
-  ASSERT_TRUE(fast) << fast.error().text();
-  ASSERT_TRUE(fast->recipe);
-  for (int64_t length : {1, 2, 3, 13, 64, 131}) {
-    Model source = *of_length(length);
-    auto same = repeat(*fast->recipe, source);
-    ASSERT_TRUE(same) << same.error().text();
-    EXPECT_GT(same->steps, 0u) << length;
-    EXPECT_LT(same->cost_after_us, same->cost_before_us) << length;
-    EXPECT_FALSE(same->source_returned) << length;
-    EXPECT_LT(same->model.op_count(), source.op_count()) << length;
-    std::vector<Tensor> inputs(3, ramp({2, length, 8}));
-    EXPECT_LT(largest_difference(run(source, inputs), run(same->model, inputs)), 1e-5) << length;
-  }
-}
-
-TEST(Api, ARecipeRefusesOtherModels) {
-  OptimizeOptions options{.time_limit_s = 2, .recipe = true};
-  options.cost = CostSpec::analytic("cpu");
-  auto fast = optimize(*of_length(13), options);
-  ASSERT_TRUE(fast && fast->recipe);
-  auto other = repeat(*fast->recipe, parsed(kTwins));
-  ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().diagnostics[0].code, "E0801");
-  // Equal names with another computation are not an error: nothing of the recipe applies.
-  auto changed = parse("model m(q: f32[2], k: f32[2], v: f32[2]) { q * k + v }", "n.tg");
-  ASSERT_TRUE(changed) << changed.error().text();
-  std::string output = changed->outputs()[0].name;
-  auto kept = repeat(*fast->recipe, *changed);
-  ASSERT_TRUE(kept) << kept.error().text();
-  EXPECT_EQ(kept->steps, 0u);
-  EXPECT_EQ(kept->model.text(), changed->text());
 }
 
 TEST(Api, TextIsReadAgain) {
