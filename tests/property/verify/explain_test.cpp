@@ -111,6 +111,29 @@ private:
   std::mt19937_64 rng_;
 };
 
+/// A graph that was extracted from an e-graph after a random walk.
+struct Walked {
+  Graph graph;
+  History history;
+};
+
+std::optional<Walked> walk_and_extract(const Graph& source, llvm::ArrayRef<Rule> rules,
+                                       uint64_t seed) {
+  EGraph egraph = egraph_of(source);
+  egraph.record_history();
+  Walk walk(egraph, rules, seed);
+  for (int round = 0; round < 8; ++round) walk.round();
+  RandomCost costs(seed);
+  PriceCache prices(egraph.symbols(), costs);
+  ExtractOptions options;
+  options.extractor = Extractor::Greedy;
+  options.max_weight_growth = 1e6;
+  Result<ExtractedGraph> found = extract(egraph, source, prices, options);
+  EXPECT_TRUE(found) << (found ? "" : found.error().message);
+  if (!found) return std::nullopt;
+  return Walked{std::move(found->graph), history_of(egraph)};
+}
+
 TEST(Explain, ChainsOfRandomWalksAreConfirmed) {
   size_t steps = 0;
   for (const Case& c : kCases) {
@@ -119,18 +142,9 @@ TEST(Explain, ChainsOfRandomWalksAreConfirmed) {
     std::vector<Rule> rules = rules_of(c.rules);
     ASSERT_FALSE(rules.empty());
     for (uint64_t seed = 0; seed < 60; ++seed) {
-      EGraph egraph = egraph_of(*source);
-      egraph.record_history();
-      Walk walk(egraph, rules, seed);
-      for (int round = 0; round < 8; ++round) walk.round();
-      RandomCost costs(seed);
-      PriceCache prices(egraph.symbols(), costs);
-      ExtractOptions options;
-      options.extractor = Extractor::Greedy;
-      options.max_weight_growth = 1e6;
-      Result<ExtractedGraph> found = extract(egraph, *source, prices, options);
-      ASSERT_TRUE(found) << found.error().message;
-      Result<Derivation> chain = explain(history_of(egraph), rules, *source, found->graph);
+      std::optional<Walked> found = walk_and_extract(*source, rules, seed);
+      ASSERT_TRUE(found);
+      Result<Derivation> chain = explain(found->history, rules, *source, found->graph);
       ASSERT_TRUE(chain) << chain.error().message << "\nseed " << seed << "\n"
                          << dump(*source) << dump(found->graph);
       EXPECT_EQ(replay(*chain, rules, *source, found->graph), "")
@@ -187,18 +201,9 @@ TEST(Instantiate, ChainsOfRandomWalksHoldAtOtherSizes) {
     ASSERT_TRUE(source) << c.model;
     std::vector<Rule> rules = rules_of(c.rules);
     for (uint64_t seed = 0; seed < 30; ++seed) {
-      EGraph egraph = egraph_of(*source);
-      egraph.record_history();
-      Walk walk(egraph, rules, seed);
-      for (int round = 0; round < 8; ++round) walk.round();
-      RandomCost costs(seed);
-      PriceCache prices(egraph.symbols(), costs);
-      ExtractOptions options;
-      options.extractor = Extractor::Greedy;
-      options.max_weight_growth = 1e6;
-      Result<ExtractedGraph> found = extract(egraph, *source, prices, options);
-      ASSERT_TRUE(found) << found.error().message;
-      Result<Derivation> chain = explain(history_of(egraph), rules, *source, found->graph);
+      std::optional<Walked> found = walk_and_extract(*source, rules, seed);
+      ASSERT_TRUE(found);
+      Result<Derivation> chain = explain(found->history, rules, *source, found->graph);
       ASSERT_TRUE(chain) << chain.error().message;
       for (int64_t n : kOtherSizes) {
         std::optional<Graph> other = model_at(c.model, n);
