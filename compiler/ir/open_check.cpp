@@ -25,9 +25,10 @@ struct SizePart {
 
 class OpenCheck {
 public:
-  OpenCheck(const Program& program, FnRef model, DiagnosticSink& sink)
+  OpenCheck(const Program& program, FnRef model, DiagnosticSink& sink,
+            const ModelSettings& settings)
       : program_(program), model_(model), sink_(sink), ast_(program.module(model).ast),
-        ranges_(ranges_of()), algebra_(names()) {}
+        settings_(settings), ranges_(ranges_of()), algebra_(names()) {}
 
   bool run() {
     std::deque<SizePart> left(1);
@@ -49,7 +50,9 @@ private:
   std::vector<std::pair<const ast::Param*, SizeRange>> ranges_of() const {
     std::vector<std::pair<const ast::Param*, SizeRange>> out;
     for (const ast::Param& param : ast_[program_.decl(model_).params])
-      if (std::optional<SizeRange> range = size_range(ast_, param)) out.push_back({&param, *range});
+      if (std::optional<SizeRange> range = size_range(ast_, param);
+          range && !settings_.count(param.name.text.str()))
+        out.push_back({&param, *range});
     return out;
   }
 
@@ -81,7 +84,7 @@ private:
   /// error.
   bool divide(const SizePart& part, Region region, const Point& sample,
               std::deque<SizePart>& left) {
-    ModelSettings settings;
+    ModelSettings settings = settings_;
     for (size_t i = 0; i < sample.size(); ++i)
       settings[algebra_.name(i)] = Value::of_int(sample[i]);
     DiagnosticSink found;
@@ -125,7 +128,12 @@ private:
     return llvm::join(out, ", ");
   }
 
-  std::string all_ranges() const { return ranges_text(ast_, program_.decl(model_)); }
+  std::string all_ranges() const {
+    std::vector<std::string> out;
+    for (const auto& [param, range] : ranges_)
+      out.push_back((param->name.text + " in " + range.text()).str());
+    return llvm::join(out, ", ");
+  }
 
   bool report(Diagnostic d) {
     for (const auto& [param, range] : ranges_)
@@ -163,6 +171,7 @@ private:
   FnRef model_;
   DiagnosticSink& sink_;
   const Ast& ast_;
+  const ModelSettings& settings_;
   std::vector<std::pair<const ast::Param*, SizeRange>> ranges_;
   sizes::Algebra algebra_;
 };
@@ -175,8 +184,9 @@ bool has_ranges(const Program& program, FnRef model) {
                       [&](const ast::Param& param) { return param.range.valid(); });
 }
 
-bool check_open(const Program& program, FnRef model, DiagnosticSink& sink) {
-  return OpenCheck(program, model, sink).run();
+bool check_open(const Program& program, FnRef model, DiagnosticSink& sink,
+                const ModelSettings& settings) {
+  return OpenCheck(program, model, sink, settings).run();
 }
 
 } // namespace tg

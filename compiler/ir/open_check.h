@@ -17,9 +17,11 @@ inline constexpr size_t kMaxSizeParts = 64;
 /// Returns true if a parameter of the model has a range.
 bool has_ranges(const Program& program, FnRef model);
 
-/// Requires that check_names found no errors and that all other parameters have values. Returns
-/// true if no error was reported. Errors: those of `instantiate`; `not_constant` for a construct
-/// that requires a number; `dimension_mismatch` for a condition that could not be proved.
-bool check_open(const Program& program, FnRef model, DiagnosticSink& sink);
+/// Requires that check_names found no errors and that all other parameters have values, by default
+/// or in `settings`, which may also fix sizes with ranges. Returns true if no error was reported.
+/// Errors: those of `instantiate`; `not_constant` for a construct that requires a number;
+/// `dimension_mismatch` for a condition that could not be proved.
+bool check_open(const Program& program, FnRef model, DiagnosticSink& sink,
+                const ModelSettings& settings = {});
 
 } // namespace tg

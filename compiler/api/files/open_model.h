@@ -1,0 +1,68 @@
+// Models with open sizes: parameters with a range (`S: int in 1..2048 = 128`) that no setting
+// fixes. The model is instantiated at any point of the ranges.
+#pragma once
+
+#include "compiler/api/files/model.h"
+#include "lang/check/size_range.h"
+#include "lang/core/sizes/algebra.h"
+
+#include <mutex>
+
+namespace tg {
+
+struct OpenSize {
+  std::string name;
+  SizeRange range;
+  int64_t sample = 0; // the size of a plain run
+
+  std::string text() const { return name + " in " + range.text(); } // "S in 1..2048"
+  bool operator==(const OpenSize&) const = default;
+};
+
+/// Returns "S in 1..2048, N in 1..".
+std::string text_of(llvm::ArrayRef<OpenSize> sizes);
+/// Returns "S = 128, N = 2".
+std::string text_of(llvm::ArrayRef<OpenSize> sizes, llvm::ArrayRef<int64_t> point);
+
+/// A model as a function of its open sizes. Without any, it is instantiated at the empty point. Any
+/// number of threads may use one, each with its own sources and sink.
+class OpenModel {
+public:
+  /// Reads a .tg or .onnx file. Errors of names are reported here, those of shapes by check() and
+  /// at(). Returns nullopt if the sink got errors. `sources` must outlive the model.
+  static std::optional<OpenModel> open(SourceManager& sources, llvm::StringRef path,
+                                       ModelRequest request, DiagnosticSink& sink);
+  /// The same for .tg text that is already in `sources`.
+  static std::optional<OpenModel> open(SourceManager& sources, FileId file, ModelRequest request,
+                                       DiagnosticSink& sink);
+
+  llvm::ArrayRef<OpenSize> sizes() const { return sizes_; }
+  bool is_open() const { return !sizes_.empty(); }
+  /// Returns the sizes of a plain run.
+  sizes::Point sample() const;
+  /// Returns the request for the model at these sizes.
+  ModelRequest request_at(llvm::ArrayRef<int64_t> point) const;
+
+  /// Checks the shapes of a .tg model for all sizes in the ranges, as `tg check` does. Returns
+  /// false if the sink got errors.
+  bool check(DiagnosticSink& sink) const;
+  /// Returns the model at these sizes, one for each of sizes(). Returns nullopt if the sink got
+  /// errors, also for a size outside its range.
+  std::optional<LoadedModel> at(llvm::ArrayRef<int64_t> point, DiagnosticSink& sink) const;
+
+private:
+  OpenModel(SourceManager& sources, std::string path, ModelRequest request)
+      : sources_(&sources), path_(std::move(path)), request_(std::move(request)) {}
+  static std::optional<OpenModel> of_program(OpenModel model, Program program,
+                                             DiagnosticSink& sink);
+
+  SourceManager* sources_;
+  std::string path_;
+  ModelRequest request_;
+  std::shared_ptr<const Program> program_; // null for an .onnx file
+  /// For an .onnx file, whose import adds texts to the sources.
+  std::shared_ptr<std::mutex> importing_ = std::make_shared<std::mutex>();
+  std::vector<OpenSize> sizes_;
+};
+
+} // namespace tg
