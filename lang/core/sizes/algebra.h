@@ -69,6 +69,9 @@ public:
   using Monomial = std::vector<uint32_t>;
   using Polynomial = std::map<Monomial, int64_t>;
   const Polynomial& polynomial(Expr a) const { return *polynomials_[a.index]; }
+  /// Sizes come first; divisions follow, in the order in which they were made.
+  size_t atom_count() const { return atoms_.size(); }
+  Expr atom(uint32_t number) const { return {atoms_[number].expr}; }
   /// The size that the atom is, or nullopt for a division.
   std::optional<size_t> size_of_atom(uint32_t atom) const;
   struct Division {
