@@ -245,11 +245,15 @@ def run_coverage(tg):
     problems = missing_from("diagnostic", codes, lambda code: f"[{code}]" in outs, excused)
     problems += missing_from("rule", rules, lambda rule: rule in fired, excused)
     problems += missing_from("operator", operators, lambda op: op in ran, excused)
+    source = (TESTS.parent / "compiler/import/text/composites.cpp").read_text(encoding="utf-8")
+    reasons = dict.fromkeys(re.findall(r'^    \{"\w+", "([^"]+)",$', source, re.M))
+    problems += missing_from("reason", reasons, lambda reason: f"  {reason}  " in outs, excused)
     known = {*codes, *rules, *operators}
     problems += [f"EXCEPTIONS names {name}, which does not exist" for name in excused if name not in known]
     for problem in problems:
         print(problem)
-    print(f"coverage: {len(codes)} diagnostics, {len(rules)} rules, {len(operators)} operators; "
+    print(f"coverage: {len(codes)} diagnostics, {len(rules)} rules, {len(operators)} operators, "
+          f"{len(reasons)} reasons; "
           f"{len(problems)} problems")
     return 1 if problems else 0
 

@@ -92,13 +92,27 @@ def gelu_erf(g, order):
     erf = g.Add(g.Erf(g.Div(x, ROOT_2)), 1.0)
     return {"halved last": lambda: g.Mul(g.Mul(x, erf), 0.5), "halved first": lambda: g.Mul(g.Mul(x, 0.5), erf),
             "halved erf": lambda: g.Mul(x, g.Mul(0.5, erf)), "halved product": lambda: g.Mul(0.5, g.Mul(x, erf)),
-            "by complement": lambda: g.Mul(g.Mul(0.5, x), g.Sub(1.0, g.Erf(g.Mul(g.Neg(x), 0.5 ** 0.5))))}[order]()
+            "by complement": lambda: g.Mul(g.Mul(0.5, x), g.Sub(1.0, g.Erf(g.Mul(g.Neg(x), 0.5 ** 0.5)))),
+            "halved complement": lambda: g.Mul(x, g.Mul(0.5, g.Sub(1.0, g.Erf(g.Mul(g.Neg(x), 0.5 ** 0.5))))),  # JAX
+            "divided last": lambda: g.Div(g.Mul(x, erf), 2.0), "divided first": lambda: g.Mul(g.Div(x, 2.0), erf),
+            "divided erf": lambda: g.Mul(x, g.Div(erf, 2.0)),
+            "half added last": lambda: g.Mul(x, g.Add(g.Mul(g.Erf(g.Div(x, ROOT_2)), 0.5), 0.5)),
+            "eight digits": lambda: g.Mul(g.Mul(0.5, x), g.Add(1.0, g.Erf(g.Div(x, 1.4142135)))),
+            "times eight digits": lambda: g.Mul(g.Mul(0.5, x), g.Add(1.0, g.Erf(g.Mul(x, 0.70710678))))}[order]()
 
 
 def gelu_tanh(g, order):
     x = row(g)
-    cube = {"pow": lambda: g.Pow(x, 3.0), "product": lambda: g.Mul(x, g.Mul(x, x)), "factored": lambda: None}[order]()
-    if cube is None:
+    cubes = {"pow": lambda: g.Pow(x, 3.0), "product": lambda: g.Mul(x, g.Mul(x, x)),
+             "sigmoid": lambda: g.Pow(x, 3.0), "eight digits": lambda: g.Mul(g.Mul(x, x), x)}
+    cube = cubes[order]() if order in cubes else None
+    if order == "sigmoid":  # TensorFlow Lite, XLA
+        return g.Mul(x, g.Sigmoid(g.Mul(g.Add(x, g.Mul(cube, 0.044715)), 2 * ROOT_2_PI)))
+    if order == "eight digits":
+        inner = g.Mul(0.79788456, g.Add(x, g.Mul(0.044715, cube)))
+    elif order == "cube from the factor":  # 0.044715 * x * x * x
+        inner = g.Mul(g.Add(x, g.Mul(g.Mul(g.Mul(0.044715, x), x), x)), ROOT_2_PI)
+    elif cube is None:
         inner = g.Mul(g.Mul(x, ROOT_2_PI), g.Add(g.Mul(g.Mul(x, 0.044715), x), 1.0))
     else:
         inner = g.Mul(g.Add(x, g.Mul(cube, 0.044715)), ROOT_2_PI)
@@ -107,14 +121,34 @@ def gelu_tanh(g, order):
 
 def silu(g, order):
     x = row(g)
-    return g.Div(x, g.Add(g.Exp(g.Neg(x)), 1.0)) if order == "quotient" else g.Mul(g.Sigmoid(x), x)
+    return {"quotient": lambda: g.Div(x, g.Add(g.Exp(g.Neg(x)), 1.0)), "product": lambda: g.Mul(g.Sigmoid(x), x),
+            "reciprocal": lambda: g.Mul(x, g.Reciprocal(g.Add(1.0, g.Exp(g.Neg(x))))),
+            "tanh": lambda: g.Mul(g.Mul(x, 0.5), g.Add(g.Tanh(g.Mul(x, 0.5)), 1.0))}[order]()
+
+
+def gelu_sigmoid(g, order):
+    x = row(g)
+    if order == "quotient":
+        return g.Div(x, g.Add(1.0, g.Exp(g.Mul(-1.702, x))))
+    return g.Mul(x, g.Sigmoid(g.Mul(x, 1.702)))
 
 
 def hardswish(g, order):
     x = row(g)
     six = g.Clip(g.Add(x, 3.0), 0.0, 6.0)
     return {"divided": lambda: g.Mul(x, g.Div(six, 6.0)), "divided last": lambda: g.Div(g.Mul(x, six), 6.0),
-            "hard sigmoid": lambda: g.Mul(x, g.HardSigmoid(x, alpha=1 / 6, beta=0.5))}[order]()
+            "hard sigmoid": lambda: g.Mul(x, g.HardSigmoid(x, alpha=1 / 6, beta=0.5)),
+            "bounds": lambda: g.Mul(x, g.Div(g.Min(g.Max(g.Add(x, 3.0), 0.0), 6.0), 6.0)),  # tf2onnx
+            "multiplied": lambda: g.Mul(x, g.Mul(six, 1 / 6))}[order]()
+
+
+def softmax(g, order):
+    x = row(g)
+    if order == "logarithm":
+        return g.Exp(g.LogSoftmax(x, axis=-1))
+    e = g.Exp(g.Sub(x, g.ReduceMax(x, g.ints(-1), keepdims=1)))
+    total = g.ReduceSum(e, g.ints(-1), keepdims=1)
+    return g.Mul(e, g.Reciprocal(total)) if order == "reciprocal" else g.Div(e, total)
 
 
 def layer_norm(g, order):
@@ -131,13 +165,31 @@ def layer_norm(g, order):
         return g.Div(d, root)
     if order == "scaled first":
         return g.Add(g.Mul(d, g.Mul(g.Reciprocal(root), SCALE)), SHIFT)
+    if order == "scale of three axes":
+        return g.Add(g.Mul(g.Div(d, root), SCALE.reshape(1, 1, 32)), SHIFT.reshape(1, 1, 32))
+    if order == "sums":  # JAX
+        mean = g.Div(g.ReduceSum(x, g.ints(-1), keepdims=1), 32.0)
+        d = g.Sub(x, mean)
+        variance = g.Div(g.ReduceSum(g.Mul(d, d), g.ints(-1), keepdims=1), 32.0)
+        return g.Add(g.Mul(g.Div(d, g.Sqrt(g.Add(variance, 1e-5))), SCALE), SHIFT)
+    if order == "mean of squares":  # Flax
+        mean = g.mean(x)
+        variance = g.Max(0.0, g.Sub(g.mean(g.Mul(x, x)), g.Mul(mean, mean)))
+        factor = g.Mul(g.Reciprocal(g.Sqrt(g.Add(variance, 1e-5))), SCALE)
+        return g.Add(g.Mul(g.Sub(x, mean), factor), SHIFT)
+    if order == "Keras":
+        factor = g.Mul(g.Reciprocal(root), SCALE.reshape(1, 1, 32))
+        return g.Add(g.Mul(x, factor), g.Add(g.Mul(g.Neg(g.mean(x)), factor), SHIFT.reshape(1, 1, 32)))
     factor = g.Mul(g.Reciprocal(root), SCALE)  # TensorFlow
     return g.Add(g.Mul(x, factor), g.Sub(SHIFT, g.Mul(g.mean(x), factor)))
 
 
 def rms_norm(g, order):
     x = row(g)
-    squares = g.Add(g.mean(g.Pow(x, 2.0) if order == "power" else g.Mul(x, x)), 1e-6)
+    mean = g.mean(g.Pow(x, 2.0) if order == "power" else g.Mul(x, x))
+    if order == "sum":
+        mean = g.Mul(g.ReduceSum(g.Mul(x, x), g.ints(-1), keepdims=1), 1 / 32)
+    squares = g.Add(mean, 1e-6)
     if order == "quotient":
         return g.Mul(g.Div(x, g.Sqrt(squares)), SCALE)
     if order == "power":
@@ -156,6 +208,22 @@ def attention(g, order):
         return g.MatMul(g.Reshape(fit, g.ints(8, 64, 64)), v)
     q, k, v = g.input("q", *heads), g.input("k", *keys), g.input("v", *heads)
     mask, scores = np.triu(np.full((64, 64), -1e4), 1), g.MatMul(q, k)
+    if order == "broadcast to itself":
+        fit = g.Softmax(g.MatMul(g.Expand(q, g.ints(*heads)), k), axis=-1)
+        return g.MatMul(g.Expand(fit, g.ints(2, 4, 64, 64)), v)
+    if order == "mask of zeros":
+        return g.MatMul(g.Softmax(g.Add(scores, np.zeros((2, 1, 64, 64))), axis=-1), v)
+    if order == "zeros for NaN with a mask of weights":
+        fit = g.Softmax(g.Add(scores, np.stack([mask, mask])[:, None]), axis=-1)
+        return g.MatMul(g.Where(g.IsNaN(fit), 0.0, fit), v)
+    if order == "scale after the mask":  # Falcon
+        return g.MatMul(g.Softmax(g.Mul(g.Add(scores, g.input("bias", 1, 4, 64, 64)), 0.25), axis=-1), v)
+    if order == "values first":  # Stable Diffusion's autoencoder
+        fit = g.Transpose(g.Softmax(g.Mul(scores, 0.25), axis=-1), perm=[0, 1, 3, 2])
+        return g.MatMul(g.input("w", 2, 4, 32, 64), fit)
+    if order == "exponentials":
+        e = g.Exp(g.Sub(scores, g.ReduceMax(scores, g.ints(-1), keepdims=1)))
+        return g.MatMul(g.Div(e, g.ReduceSum(e, g.ints(-1), keepdims=1)), v)
     if order == "half of the scale at each side":
         return g.MatMul(g.Softmax(g.MatMul(g.Mul(q, 0.42), g.Mul(k, 0.42)), axis=-1), v)
     if order == "divided scores":
@@ -192,6 +260,10 @@ def between_casts(g, order):
         square = narrow(g.Pow(wide(x), g.weight(2.0, np.float32)))
         mean = narrow(g.mean(wide(square)))
         return g.Mul(g.Mul(x, g.Reciprocal(g.Sqrt(g.Add(mean, 1e-3)))), SCALE)
+    if order == "rms_norm scaled in f16":  # Llama
+        w = wide(x)
+        root = g.Sqrt(g.Add(g.mean(g.Mul(w, w)), g.weight(1e-3, np.float32)))
+        return g.Mul(narrow(g.Mul(w, g.Reciprocal(root))), SCALE)
     keys, values = g.input("k", 4, 32, 64), g.input("v", 4, 64, 32)
     return g.MatMul(narrow(g.Softmax(wide(g.MatMul(x, keys)), axis=-1)), values)
 
@@ -209,16 +281,23 @@ def lookalike(g, order):
 
 #: {composite: (builder, spellings)}; "" for pieces that are not composites.
 SPELLED = {
-    "gelu": (gelu_erf, ["halved last", "halved first", "halved erf", "halved product", "by complement"]),
-    "gelu_tanh": (gelu_tanh, ["pow", "product", "factored"]),
-    "silu": (silu, ["product", "quotient"]),
-    "hardswish": (hardswish, ["divided", "divided last", "hard sigmoid"]),
-    "layer_norm": (layer_norm, ["quotient", "power", "without shift", "without affine", "scaled first", "TensorFlow"]),
-    "rms_norm": (rms_norm, ["product", "quotient", "power", "scaled first"]),
+    "gelu": (gelu_erf, ["halved last", "halved first", "halved erf", "halved product", "by complement",
+                        "halved complement", "divided last", "divided first", "divided erf", "half added last",
+                        "eight digits", "times eight digits"]),
+    "gelu_tanh": (gelu_tanh, ["pow", "product", "factored", "sigmoid", "cube from the factor", "eight digits"]),
+    "gelu_sigmoid": (gelu_sigmoid, ["product", "quotient"]),
+    "silu": (silu, ["product", "quotient", "reciprocal", "tanh"]),
+    "hardswish": (hardswish, ["divided", "divided last", "hard sigmoid", "bounds", "multiplied"]),
+    "softmax": (softmax, ["quotient", "reciprocal", "logarithm"]),
+    "layer_norm": (layer_norm, ["quotient", "power", "without shift", "without affine", "scaled first", "TensorFlow",
+                                "scale of three axes", "sums", "mean of squares", "Keras"]),
+    "rms_norm": (rms_norm, ["product", "quotient", "power", "scaled first", "sum"]),
     "attention": (attention, ["plain", "divided scores", "half of the scale at each side", "zeros for NaN",
                               "zeros for NaN without a mask", "selected", "selected with a bias",
-                              "heads in the batch"]),
-    "between casts": (between_casts, ["gelu", "rms_norm", "attention"]),
+                              "heads in the batch", "broadcast to itself", "mask of zeros",
+                              "zeros for NaN with a mask of weights", "scale after the mask", "values first",
+                              "exponentials"]),
+    "between casts": (between_casts, ["gelu", "rms_norm", "attention", "rms_norm scaled in f16"]),
     "": (lookalike, ["epsilon outside", "other erf", "mask after softmax"]),
 }
 
@@ -234,7 +313,7 @@ def spelled(options):
                 folder = Path(scratch)
                 graph = Graph(half=build is between_casts)
                 graph.save(build(graph, order), folder / "m.onnx")
-                yield name, problem_of(options, folder, graph, order if build is between_casts else composite)
+                yield name, problem_of(options, folder, graph, order.split()[0] if build is between_casts else composite)
 
 
 def problem_of(options, folder, graph, composite):

@@ -27,6 +27,15 @@ rule rms_scaled(x, scale, eps) risky {
   x * rsqrt(reduce_mean(x * x, axes = [-1], keepdims = true) + full([], eps)) * scale => x
   where rank(scale) == 1
 }
+rule rms_scaled_wide(x, scale, eps, t) risky {
+  let wide = cast(x, f32)
+  let unit = wide * rsqrt(reduce_mean(wide * wide, axes = [-1], keepdims = true) + full([], eps))
+  cast(unit, t) * scale => x
+  where rank(scale) == 1
+}
+rule gelu_logistic(x) risky {
+  x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x))) => x
+}
 rule group_scaled_by_vectors(x, one, zero, eps, scale, shift, rows, back, s) risky {
   let unit = reshape(layer_norm(reshape(x, rows), one, zero, eps), back)
   unit * reshape(scale, s) + reshape(shift, s) => unit * reshape(scale, s) + reshape(shift, s) * 1
@@ -121,7 +130,9 @@ constexpr Function kFunctions[] = {
     {"hard_sigmoid", "hard_sigmoid", "std.activation", "x"},
     {"gelu_sigmoid", "gelu_sigmoid", "std.activation", "x"},
     {"gelu_tanh", "gelu_tanh", "std.activation", "x"},
+    {"gelu_logistic", "gelu_logistic", "std.activation", "x"},
     {"rms_scaled", "rms_scaled", "std.norm", "x scale"},
+    {"rms_scaled_wide", "rms_scaled_wide", "std.norm", "x scale"},
     {"group_scaled_by_vectors", "group_scaled", "std.norm", "x scale shift"},
     {"group_scaled_of_features", "group_scaled", "std.norm", "x scale shift"},
     {"instance_scaled_of_rows", "instance_scaled", "std.norm", "x scale shift"},
@@ -198,7 +209,7 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     call.attributes += ", times = " + std::to_string(copies->ints[2]);
   if (const Value* eps = bound.value("eps"); eps && eps->real != 1e-5)
     call.attributes += epsilon(eps->real);
-  if (const Value* eps = bound.number(); eps && call.function == "rms_scaled")
+  if (const Value* eps = bound.number(); eps && llvm::StringRef(call.function).startswith("rms_scaled"))
     call.attributes += epsilon(eps->reals[0]);
 }
 
@@ -245,6 +256,7 @@ bool is_shared_attention(const Graph& graph, const Bound& bound) {
 /// Returns true if the match is the function, by the conditions that its rule does not express.
 bool is_library_call(const Graph& graph, NodeId root, const Bound& bound) {
   if (bound.node("one").valid()) return is_group_norm(graph, root, bound);
+  if (bound.value("t")) return graph.type(root).dtype == graph.type(bound.node("x")).dtype;
   return !bound.value("scores") || is_shared_attention(graph, bound);
 }
 

@@ -47,19 +47,21 @@ double clip_scale(const RunResult& r, double limit) {
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"Activations",
-       "activation.silu activation.gelu_tanh activation.gelu_sigmoid activation.leaky_relu "
+       "activation.silu activation.gelu_tanh activation.gelu_logistic "
+       "activation.gelu_sigmoid activation.leaky_relu "
        "activation.hard_sigmoid activation.hard_swish activation.softplus",
        "use std.activation\n"
        "model m(x: f32[5, 7]) {\n"
        "  let y = x * 3\n"
-       "  (silu(y), gelu_tanh(y), gelu_sigmoid(y), leaky_relu(y), leaky_relu(y, 0.2),\n"
+       "  (silu(y), gelu_tanh(y), gelu_logistic(y), gelu_sigmoid(y), leaky_relu(y), leaky_relu(y, 0.2),\n"
        "    hard_sigmoid(y), hard_swish(y),\n"
        "    softplus(y), softplus(y * 100))\n}\n",
        [](const RunResult& r) {
          Array y = r.x().map([](double v) { return 3 * v; });
          auto leaky = [](double slope) { return [=](double v) { return v > 0 ? v : slope * v; }; };
          return std::vector<Array>{
-             y.map(silu), y.map(gelu_tanh), y.map([](double v) { return v * sigmoid(1.702 * v); }),
+             y.map(silu), y.map(gelu_tanh), y.map(gelu_tanh),
+            y.map([](double v) { return v * sigmoid(1.702 * v); }),
              y.map(leaky(0.01)), y.map(leaky(0.2)), y.map(hard_sigmoid),
              y.map([](double v) { return v * hard_sigmoid(v); }),
              y.map([](double v) { return std::log1p(std::exp(v)); }),
@@ -122,8 +124,8 @@ const std::vector<Case>& cases() {
                                    channel_means(r.x())};
        }},
       {"Norms",
-       "nn.batchnorm nn.conv_bn nn.layernorm norm.rms_norm norm.rms_scaled norm.group_norm "
-       "norm.group_scaled norm.instance_norm norm.instance_scaled",
+       "nn.batchnorm nn.conv_bn nn.layernorm norm.rms_norm norm.rms_scaled norm.rms_scaled_wide "
+       "norm.group_norm norm.group_scaled norm.instance_norm norm.instance_scaled",
        "use std.nn\n"
        "use std.norm\n"
        "model m(x: f32[2, 6, 5, 4], y: f32[2, 3, 8], scale: f32[8]) {\n"
@@ -137,6 +139,7 @@ const std::vector<Case>& cases() {
        "    group_norm(x, 3) as g,\n"
        "    group_norm(x, 6, eps = 0.1) as h,\n"
        "    rms_scaled(y, scale, eps = 0.1),\n"
+       "    rms_scaled_wide(y, scale, eps = 0.1),\n"
        "    instance_norm(x) as i,\n"
        "    instance_scaled(x, x[0, :, 0, 0], eps = 0.1),\n"
        "    group_scaled(x, x[0:1, :, 0:1, 0:1], x[0, :, 0, 0], groups = 2),\n"
@@ -158,6 +161,7 @@ const std::vector<Case>& cases() {
                                    rms_norm(r.x("y"), r.w("f.scale"), 1e-6),
                                    group_norm(r.x(), 3, r.w("g.scale"), r.w("g.shift"), 1e-5),
                                    group_norm(r.x(), 6, r.w("h.scale"), r.w("h.shift"), 0.1),
+                                   rms_norm(r.x("y"), r.x("scale"), 0.1),
                                    rms_norm(r.x("y"), r.x("scale"), 0.1),
                                    group_norm(r.x(), 6, r.w("i.scale"), r.w("i.shift"), 1e-5),
                                    group_norm(r.x(), 6, first, zeros, 0.1),

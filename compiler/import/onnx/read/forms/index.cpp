@@ -112,7 +112,10 @@ void gather_nd(Call& call) {
   Shape rows = {product(shape.take_front(first))};
   rows.append(shape.begin() + static_cast<long>(first), shape.end());
   NodeId places = row_places(e, indices, shape, batch);
-  call.result(e.gather(e.reshape(x, rows), places, 0));
+  x = e.reshape(x, rows);
+  if (std::optional<Literal> known = e.known(places); known && known->is_whole())
+    return call.result(gather_known(e, x, *known, 0));
+  call.result(e.gather(x, places, 0));
 }
 
 // --- scatters ------------------------------------------------------------------------------------

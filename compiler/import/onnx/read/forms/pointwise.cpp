@@ -1,6 +1,7 @@
 // Element-by-element operators: arithmetic, comparisons, logic, activations, casts.
 #include "compiler/import/onnx/read/call.h"
 
+#include "compiler/import/onnx/read/shared/attention_mask.h"
 #include "compiler/import/onnx/read/shared/narrow.h"
 #include "lang/core/shape_rules.h"
 
@@ -51,6 +52,14 @@ NodeId second(Call& call) {
 
 template <OpKind op> void two(Call& call) {
   if (!maps_nothing(call, op, 2)) call.result(call.emit().op(op, {call.input(0), second(call)}));
+}
+
+void sum(Call& call) {
+  if (maps_nothing(call, OpKind::Add, 2)) return;
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), y = second(call);
+  if (NodeId kept = sum_with_zero_mask(e, x, y); kept.valid()) return call.result(kept);
+  call.result(e.op(OpKind::Add, {x, y}));
 }
 
 void greater(Call& call) { call.result(call.emit().less(second(call), call.input(0))); }
@@ -269,7 +278,17 @@ void is_inf(Call& call) {
 }
 
 void where(Call& call) {
-  call.result(call.emit().select(call.input(0), call.input(1), call.input(2)));
+  Emitter& e = call.emit();
+  NodeId condition = call.input(0), x = call.input(1), y = call.input(2);
+  auto is_nan_of = [&](NodeId number) {
+    return e.graph().node(condition).op == OpKind::NotEqual &&
+           llvm::all_of(e.graph().operands(condition), [&](NodeId x) { return x == number; });
+  };
+  if (!call.failed() && is_nan_of(y)) { // zeros for rows of NaN
+    y = softmax_with_bounded_mask(e, y);
+    condition = e.op(OpKind::NotEqual, {y, y});
+  }
+  call.result(e.select(condition, x, y));
 }
 
 // --- activations ---------------------------------------------------------------------------------
@@ -433,7 +452,7 @@ constexpr Form kPointwiseForms[] = {
     {"Abs", one<OpKind::Abs>},
     {"Acos", acos},
     {"Acosh", acosh},
-    {"Add", two<OpKind::Add>},
+    {"Add", sum},
     {"And", two<OpKind::LogicalAnd>},
     {"Asin", asin},
     {"Asinh", asinh},

@@ -1,5 +1,8 @@
 #include "compiler/import/onnx/read/shared/attention_mask.h"
 
+#include "lang/core/shape_rules.h"
+
+#include <cmath>
 #include <limits>
 
 namespace tg::onnx {
@@ -68,6 +71,14 @@ NodeId hidden_queries(Emitter& e, NodeId bias) {
   return none ? NodeId() : hidden;
 }
 
+/// Returns the values of a mask with several rows and positions; none if they are not known.
+std::optional<Literal> known_mask(Emitter& e, NodeId x) {
+  Ints shape = e.shape(x);
+  bool could_be = x.valid() && e.graph().node(x).weight_only && is_float(e.dtype(x)) &&
+                  shape.size() >= 2 && shape.end()[-2] > 1 && shape.back() > 1;
+  return could_be ? e.known(x) : std::nullopt;
+}
+
 } // namespace
 
 AttentionMask attention_mask(Call& call, const MaskRules& rules) {
@@ -93,6 +104,38 @@ AttentionMask attention_mask(Call& call, const MaskRules& rules) {
                     e.scalar(kHidden, rules.dtype));
   bool none_hidden = by_places && all_queries_see_a_key(rules);
   return {bias, none_hidden ? NodeId() : hidden_queries(e, bias)};
+}
+
+NodeId sum_with_zero_mask(Emitter& e, NodeId x, NodeId y) {
+  for (auto [kept, mask] : {std::pair(x, y), std::pair(y, x)}) {
+    if (!kept.valid() || !mask.valid() || e.graph().node(kept).weight_only || e.rank(mask) < 3)
+      continue;
+    Shape both;
+    if (!broadcast_shapes(e.shape(kept), e.shape(mask), both) || Ints(both) != e.shape(kept))
+      continue;
+    std::optional<Literal> known = known_mask(e, mask);
+    if (known && llvm::all_of(known->reals, [](double number) { return number == 0; })) return kept;
+  }
+  return {};
+}
+
+NodeId softmax_with_bounded_mask(Emitter& e, NodeId softmax) {
+  Graph& graph = e.graph();
+  if (!softmax.valid() || graph.node(softmax).op != OpKind::Softmax) return softmax;
+  NodeId sum = graph.operands(softmax)[0];
+  if (graph.node(sum).op != OpKind::Add) return softmax;
+  for (size_t i : {1, 0}) {
+    NodeId scores = graph.operands(sum)[1 - i], mask = graph.operands(sum)[i];
+    std::optional<Literal> known = known_mask(e, mask);
+    if (!known || !llvm::all_of(known->reals, [](double number) { return std::isfinite(number); }))
+      continue;
+    auto [least, most] = std::minmax_element(known->reals.begin(), known->reals.end());
+    ValueId bounds[] = {graph.symbols().value(Value::of_float(*least)),
+                        graph.symbols().value(Value::of_float(*most))};
+    NodeId bounded = graph.add(OpKind::Clip, bounds, {mask}); // op() would compute it
+    return e.softmax(e.add(scores, bounded), graph.attr(softmax, 0).number);
+  }
+  return softmax;
 }
 
 } // namespace tg::onnx

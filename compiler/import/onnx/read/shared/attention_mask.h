@@ -24,4 +24,15 @@ struct AttentionMask {
 /// Fails if the mask does not fit.
 AttentionMask attention_mask(Call& call, const MaskRules& rules);
 
+// Masks with known values that a file adds to scores.
+
+/// Returns the operand of a sum to which a mask of zeros adds nothing; absent if no operand is such
+/// a mask. A mask has several rows and several positions; a bias does not, and stays.
+NodeId sum_with_zero_mask(Emitter& e, NodeId x, NodeId y);
+
+/// If all numbers of the mask below a softmax are finite, returns the softmax of the same mask with
+/// its bounds written into the graph, as a clip that changes nothing; otherwise returns the softmax.
+/// Rules then know that the mask hides no row.
+NodeId softmax_with_bounded_mask(Emitter& e, NodeId softmax);
+
 } // namespace tg::onnx
