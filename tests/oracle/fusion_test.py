@@ -216,8 +216,6 @@ def attention(g, order):
     if order == "zeros for NaN with a mask of weights":
         fit = g.Softmax(g.Add(scores, np.stack([mask, mask])[:, None]), axis=-1)
         return g.MatMul(g.Where(g.IsNaN(fit), 0.0, fit), v)
-    if order == "scale after the mask":  # Falcon
-        return g.MatMul(g.Softmax(g.Mul(g.Add(scores, g.input("bias", 1, 4, 64, 64)), 0.25), axis=-1), v)
     if order == "values first":  # Stable Diffusion's autoencoder
         fit = g.Transpose(g.Softmax(g.Mul(scores, 0.25), axis=-1), perm=[0, 1, 3, 2])
         return g.MatMul(g.input("w", 2, 4, 32, 64), fit)
@@ -295,7 +293,7 @@ SPELLED = {
     "attention": (attention, ["plain", "divided scores", "half of the scale at each side", "zeros for NaN",
                               "zeros for NaN without a mask", "selected", "selected with a bias",
                               "heads in the batch", "broadcast to itself", "mask of zeros",
-                              "zeros for NaN with a mask of weights", "scale after the mask", "values first",
+                              "zeros for NaN with a mask of weights", "values first",
                               "exponentials"]),
     "between casts": (between_casts, ["gelu", "rms_norm", "attention", "rms_norm scaled in f16"]),
     "": (lookalike, ["epsilon outside", "other erf", "mask after softmax"]),
