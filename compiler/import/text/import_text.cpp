@@ -209,7 +209,8 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     call.attributes += ", times = " + std::to_string(copies->ints[2]);
   if (const Value* eps = bound.value("eps"); eps && eps->real != 1e-5)
     call.attributes += epsilon(eps->real);
-  if (const Value* eps = bound.number(); eps && llvm::StringRef(call.function).startswith("rms_scaled"))
+  if (const Value* eps = bound.number();
+      eps && llvm::StringRef(call.function).startswith("rms_scaled"))
     call.attributes += epsilon(eps->reals[0]);
 }
 

@@ -51,6 +51,7 @@ Seen look(const Rule& rule, ErrorScale scale = ErrorScale::Element) {
     // In f16, small numbers beside large ones are below the normal range, which is not rounding.
     if ((at.mixed && at.dtype == DType::F16) || underflows(at)) return;
     std::optional<double> error = right_error_in_bounds(at, scale);
+    if (!error && seen.known) seen.where = dump(at.graph);
     seen.known &= error.has_value();
     if (!error) return;
     seen.worst = std::max(seen.worst, *error / static_cast<double>(right_roundings(at)));
@@ -74,7 +75,8 @@ TEST(RuleNumerics, EveryRuleKeepsItsClass) {
     if (rule.numerics == Numerics::Exact) {
       EXPECT_TRUE(seen.same_bits) << rule_text(rule) << seen.where;
     } else if (rule.numerics == Numerics::Reassociates) {
-      EXPECT_TRUE(seen.known) << rule_text(rule) << "has an operator without a bound";
+      EXPECT_TRUE(seen.known) << rule_text(rule) << "has an operator without a bound in "
+                              << seen.where;
       EXPECT_TRUE(seen.bounded) << rule_text(rule) << seen.worst << " in " << seen.where;
     }
   }

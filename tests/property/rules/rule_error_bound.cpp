@@ -40,6 +40,19 @@ double largest(const NodeValues& values) {
   return most;
 }
 
+/// Returns true if two nodes have the same operators on the same leaves. Constants may differ by
+/// the signs of zeros, since conditions of rules compare numbers, not bits.
+bool same_term(const Graph& graph, NodeId a, NodeId b) {
+  if (a == b) return true;
+  if (graph.node(a).op != graph.node(b).op || graph.node(a).type != graph.node(b).type)
+    return false;
+  if (graph.node(a).op == OpKind::Constant) return graph.attr(a, 0).reals == graph.attr(b, 0).reals;
+  if (graph.node(a).attrs != graph.node(b).attrs) return false;
+  llvm::ArrayRef<NodeId> xs = graph.operands(a), ys = graph.operands(b);
+  return std::equal(xs.begin(), xs.end(), ys.begin(), ys.end(),
+                    [&](NodeId x, NodeId y) { return same_term(graph, x, y); });
+}
+
 void add_to(NodeValues& to, const NodeValues& more) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += more[i];
 }
@@ -224,7 +237,7 @@ private:
     case OpKind::ReduceMin: return linear(id, OpKind::ReduceMax);
     case OpKind::BatchNorm: return normalised(id);
     case OpKind::NotEqual: // a test for NaN gives the same for all numbers
-      return operand(id, 0) == operand(id, 1) && uniform(id, 0);
+      return same_term(graph_, operand(id, 0), operand(id, 1)) && uniform(id, 0);
     default: return false;
     }
   }

@@ -53,16 +53,16 @@ const std::vector<Case>& cases() {
        "use std.activation\n"
        "model m(x: f32[5, 7]) {\n"
        "  let y = x * 3\n"
-       "  (silu(y), gelu_tanh(y), gelu_logistic(y), gelu_sigmoid(y), leaky_relu(y), leaky_relu(y, 0.2),\n"
-       "    hard_sigmoid(y), hard_swish(y),\n"
+       "  (silu(y), gelu_tanh(y), gelu_logistic(y), gelu_sigmoid(y),\n"
+       "    leaky_relu(y), leaky_relu(y, 0.2), hard_sigmoid(y), hard_swish(y),\n"
        "    softplus(y), softplus(y * 100))\n}\n",
        [](const RunResult& r) {
          Array y = r.x().map([](double v) { return 3 * v; });
          auto leaky = [](double slope) { return [=](double v) { return v > 0 ? v : slope * v; }; };
          return std::vector<Array>{
              y.map(silu), y.map(gelu_tanh), y.map(gelu_tanh),
-            y.map([](double v) { return v * sigmoid(1.702 * v); }),
-             y.map(leaky(0.01)), y.map(leaky(0.2)), y.map(hard_sigmoid),
+             y.map([](double v) { return v * sigmoid(1.702 * v); }), y.map(leaky(0.01)),
+             y.map(leaky(0.2)), y.map(hard_sigmoid),
              y.map([](double v) { return v * hard_sigmoid(v); }),
              y.map([](double v) { return std::log1p(std::exp(v)); }),
              // exp would overflow. Above 40 both are equal to the last bit of a float.
