@@ -147,10 +147,12 @@ private:
 
 using Column = std::vector<int64_t>; // a function, by its values at the points
 
+__extension__ using Wide = __int128;
+
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 
 uint64_t times(uint64_t a, uint64_t b) {
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b % kPrime);
+  return static_cast<uint64_t>(static_cast<Wide>(a) * static_cast<Wide>(b) % kPrime);
 }
 uint64_t residue(int64_t n) {
   int64_t r = n % static_cast<int64_t>(kPrime);
@@ -395,7 +397,7 @@ private:
   static bool may_fit(llvm::ArrayRef<int64_t> n, llvm::ArrayRef<int64_t> values, int64_t factor,
                       int64_t offset, int64_t by) {
     if (n.size() < 4) return true;
-    std::array<std::array<__int128, 3>, 3> d; // differences to the first point
+    std::array<std::array<Wide, 3>, 3> d; // differences to the first point
     for (size_t k = 0; k < 3; ++k) {
       size_t at = (k + 1) * (n.size() - 1) / 3;
       d[k] = {(factor * n[at] + offset) / by - (factor * n[0] + offset) / by, n[at] - n[0],
