@@ -1,14 +1,18 @@
 #include "compiler/api/files/onnx_export.h"
 
 #include "compiler/api/files/unfold.h"
+#include "compiler/import/onnx/write/open_export.h"
 #include "compiler/import/onnx/write/restore.h"
 #include "compiler/import/onnx/write/write_model.h"
 #include "compiler/search/portfolio/segments.h"
+#include "lang/core/sizes/fit.h"
 #include "lang/core/support/data_file.h"
 #include "lang/core/version.h"
 
 #include <llvm/ADT/StringSet.h>
 #include <llvm/Support/SHA1.h>
+
+#include <deque>
 
 namespace tg {
 
@@ -252,27 +256,32 @@ bool has_only_weights_of(const Graph& graph, const Graph& source) {
   return true;
 }
 
-/// Reads a file that is to be written. nullopt if it would be read with other inputs or outputs,
-/// with nodes that are cut out, or with huge constants as weights.
-std::optional<ReadAgain> read_again(const Graph& graph, const Folded& folded,
-                                    const onnx::Exported& exported) {
+/// Reads a file that is to be written.
+std::optional<LoadedModel> read_in_memory(const onnx::Exported& exported,
+                                          onnx::ImportOptions options) {
   onnx::schema::Model model = exported.model;
   *model.mutable_graph() = exported.graph;
-  onnx::ImportOptions options;
   options.keep_for = onnx::kNewestExport;
+  for (const onnx::ExportedWeight& weight : exported.weights) {
+    *model.mutable_graph()->add_initializer() = weight.tensor;
+    options.folded.insert(weight.tensor.name());
+  }
+  auto file =
+      onnx::ModelFile::parse(llvm::MemoryBuffer::getMemBufferCopy(model.SerializeAsString()), "");
+  return file ? model_without_elements(std::move(*file), options) : std::nullopt;
+}
+
+/// Returns the file as a later run reads it. nullopt if it would be read with other inputs or
+/// outputs, with nodes that are cut out, or with huge constants as weights.
+std::optional<ReadAgain> read_again(const Graph& graph, const Folded& folded,
+                                    const onnx::Exported& exported) {
   std::vector<std::string> constants; // tables, which are read as weights
   for (const onnx::schema::Tensor& tensor : exported.graph.initializer())
     constants.push_back(tensor.name());
   llvm::StringMap<std::string> paths; // by name in the file
-  for (const onnx::ExportedWeight& weight : exported.weights) {
-    *model.mutable_graph()->add_initializer() = weight.tensor;
-    options.folded.insert(weight.tensor.name());
+  for (const onnx::ExportedWeight& weight : exported.weights)
     paths[weight.tensor.name()] = folded.graph.attr(weight.node, 0).text;
-  }
-  auto file =
-      onnx::ModelFile::parse(llvm::MemoryBuffer::getMemBufferCopy(model.SerializeAsString()), "");
-  if (!file) return std::nullopt;
-  std::optional<LoadedModel> read = model_without_elements(std::move(*file), options);
+  std::optional<LoadedModel> read = read_in_memory(exported, {});
   if (!read || !read->kept || read->kept->has_nodes()) return std::nullopt;
   Result<Graph> with_tables = with_known_weights(read->graph, constants, *read->weights);
   if (!with_tables) return std::nullopt;
@@ -282,6 +291,20 @@ std::optional<ReadAgain> read_again(const Graph& graph, const Folded& folded,
     return std::nullopt;
   for (const Graph& one : expansions_of(*read->kept)) again.expansions.push_back(in_symbols(one));
   return again;
+}
+
+Result<OnnxExport> write_exported(const onnx::Exported& exported, const Folded& folded,
+                                  const PrepareOptions& options, int opset,
+                                  std::vector<std::string> notes, llvm::StringRef path) {
+  WeightSource weights = folded_weights(folded, options);
+  auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
+    TG_TRY(const Tensor tensor, weights(plan_value(folded.graph, weight)));
+    return take(
+        {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  };
+  TG_TRY(onnx::Written written, onnx::write_model(exported, path, elements));
+  return OnnxExport{exported.graph.node_size(), opset, written.bytes, written.external_bytes,
+                    std::move(notes)};
 }
 
 } // namespace
@@ -333,28 +356,141 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
   if (std::string growth = growth_note(whole.graph, folded); !growth.empty())
     whole.notes.push_back(std::move(growth));
   add_folding_record(folded, options.weight_file.get(), exported);
-  WeightSource weights = folded_weights(folded, options);
-  auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
-    TG_TRY(const Tensor tensor, weights(plan_value(folded.graph, weight)));
-    return take(
-        {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
-  };
-  TG_TRY(onnx::Written written, onnx::write_model(exported, path, elements));
   llvm::append_range(whole.notes, exported.notes);
-  return OnnxExport{exported.graph.node_size(), opset, written.bytes, written.external_bytes,
-                    std::move(whole.notes)};
+  return write_exported(exported, folded, options, opset, std::move(whole.notes), path);
 }
+
+namespace {
+
+void add_note_on_nodes(const LoadedModel& source, OnnxExport& exported) {
+  const std::vector<std::string>& nodes = source.written_out;
+  if (nodes.empty()) return;
+  exported.notes.push_back(llvm::formatv(
+      "{0}{1} decomposed: a runtime that has the operator itself may run the original file "
+      "faster",
+      nodes[0],
+      nodes.size() > 1 ? llvm::formatv(" and {0} more are", nodes.size() - 1).str() : " is"));
+}
+
+/// A model at several points of its open sizes, each as it is written.
+class OpenExporter {
+public:
+  OpenExporter(llvm::ArrayRef<OpenSize> sizes, ModelAt at, const PrepareOptions& options, int opset)
+      : at_(at), options_(options), opset_(opset) {
+    sizes::Point sample;
+    for (const OpenSize& size : sizes) {
+      points_.names.push_back(size.name);
+      points_.ranges.push_back({size.range.least, size.range.most});
+      sample.push_back(size.sample);
+    }
+    all_ = sizes::fit_points(points_.ranges, sample);
+  }
+
+  Result<OnnxExport> run(llvm::StringRef path) {
+    size_t few = std::min(all_.size(), sizes::points_for_polynomials(points_.names.size()));
+    Result<onnx::Exported> joined = joined_at(few);
+    if (!joined && few < all_.size()) joined = joined_at(all_.size());
+    if (!joined) return joined.error();
+    TG_CHECK(check(*joined));
+    Part& first = parts_.front();
+    if (std::string growth = growth_note(first.whole.graph, first.folded); !growth.empty())
+      first.whole.notes.push_back(std::move(growth));
+    add_folding_record(first.folded, options_.weight_file.get(), *joined);
+    llvm::append_range(first.whole.notes, joined->notes);
+    TG_TRY(OnnxExport written, write_exported(*joined, first.folded, options_, opset_,
+                                              std::move(first.whole.notes), path));
+    add_note_on_nodes(first.model, written);
+    return written;
+  }
+
+private:
+  struct Part {
+    LoadedModel model;
+    Whole whole;
+    onnx::PreparedGraph plain;
+    Folded folded;
+    onnx::Exported exported = {};
+  };
+
+  Result<void> add_part(const sizes::Point& point) {
+    TG_TRY(LoadedModel model, at_(point));
+    if (opset_ == 0) opset_ = usual_opset(model.kept.get());
+    Whole whole = with_source_nodes(model.graph, model.kept.get(), opset_);
+    onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph, /*has_open_sizes=*/true);
+    if (parts_.empty()) TG_CHECK(check_transforms(plain.transforms, options_));
+    Folded none{plain.graph, plain.graph};
+    parts_.push_back({std::move(model), std::move(whole), std::move(plain), std::move(none)});
+    return {};
+  }
+
+  Result<std::vector<bool>> varying(llvm::function_ref<const Graph*(const Part&)> graph) const {
+    std::vector<const Graph*> graphs;
+    for (const Part& part : parts_) graphs.push_back(graph(part));
+    return onnx::varying_nodes(points_, graphs);
+  }
+
+  Result<onnx::Exported> joined_at(size_t count) {
+    points_.points.assign(all_.begin(), all_.begin() + static_cast<ptrdiff_t>(count));
+    while (parts_.size() < count) TG_CHECK(add_part(all_[parts_.size()]));
+    TG_TRY(std::vector<bool> varies, varying([](const Part& part) { return &part.plain.graph; }));
+    for (Part& part : parts_) part.folded = fold_weights(part.plain.graph, &varies);
+    TG_TRY(varies, varying([](const Part& part) { return &part.folded.graph; }));
+    std::vector<onnx::Exported> files;
+    for (Part& part : parts_) {
+      const KeptOperators* kept = part.model.kept.get();
+      onnx::ExportOptions how{opset_,
+                              kProgramVersion,
+                              part.whole.kept ? &*part.whole.kept : nullptr,
+                              &part.folded.values,
+                              kept ? &kept->facts : nullptr,
+                              &varies};
+      TG_TRY(part.exported, onnx::export_graph(part.folded.graph, how));
+      files.push_back(part.exported);
+    }
+    return onnx::join_open(points_, std::move(files));
+  }
+
+  /// Compares the file with those for fixed sizes, as they are read.
+  Result<void> check(const onnx::Exported& joined) const {
+    for (size_t part : {size_t{0}, parts_.size() / 2, parts_.size() - 1}) {
+      const onnx::Exported& fixed = parts_[part].exported;
+      onnx::ImportOptions options;
+      for (const onnx::schema::ValueInfo& input : fixed.graph.input())
+        for (const auto& dim : input.type().tensor_type().shape().dim())
+          options.shapes[input.name()].push_back(dim.dim_value());
+      std::optional<LoadedModel> expected = read_in_memory(fixed, options);
+      if (!expected) continue; // elements of a weight decide its operators
+      std::optional<LoadedModel> read = read_in_memory(joined, options);
+      std::string difference =
+          read ? tg::difference(expected->graph, read->graph) : "it cannot be read at these sizes";
+      if (!difference.empty())
+        return error(Code::internal, "the file is not the model at {0}: {1}", points_.text(part),
+                     difference);
+    }
+    return {};
+  }
+
+  ModelAt at_;
+  const PrepareOptions& options_;
+  int opset_;
+  onnx::OpenPoints points_; // of parts_
+  std::vector<sizes::Point> all_;
+  std::deque<Part> parts_;
+};
+
+} // namespace
 
 Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
                                const PrepareOptions& options, int opset, llvm::StringRef path) {
   TG_TRY(OnnxExport exported, export_onnx(graph, source.kept.get(), options, opset, path));
-  if (const std::vector<std::string>& nodes = source.written_out; !nodes.empty())
-    exported.notes.push_back(llvm::formatv(
-        "{0}{1} decomposed: a runtime that has the operator itself may run the original file "
-        "faster",
-        nodes[0],
-        nodes.size() > 1 ? llvm::formatv(" and {0} more are", nodes.size() - 1).str() : " is"));
+  add_note_on_nodes(source, exported);
   return exported;
+}
+
+Result<OnnxExport> export_open_onnx(llvm::ArrayRef<OpenSize> sizes, ModelAt at,
+                                    const PrepareOptions& options, int opset,
+                                    llvm::StringRef path) {
+  return OpenExporter(sizes, at, options, opset).run(path);
 }
 
 } // namespace tg

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/api/backends/prepare.h"
-#include "compiler/api/files/model.h"
+#include "compiler/api/files/open_model.h"
 #include "compiler/optimizer/optimize.h"
 
 namespace tg {
@@ -32,5 +32,15 @@ std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* ke
 /// not be kept.
 Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
                                const PrepareOptions& options, int opset, llvm::StringRef path);
+
+/// Returns the model to export at these sizes.
+using ModelAt = llvm::function_ref<Result<LoadedModel>(llvm::ArrayRef<int64_t> point)>;
+
+/// Exports a model with open sizes as one file for all of them: writes it in memory at several
+/// sizes and joins the results (compiler/import/onnx/write/open_export.h). Before the file is kept,
+/// it is read at further sizes and compared with the file for only these. `options` have the
+/// weights of the model. Errors: those of export_onnx and `at`, and those of join_open.
+Result<OnnxExport> export_open_onnx(llvm::ArrayRef<OpenSize> sizes, ModelAt at,
+                                    const PrepareOptions& options, int opset, llvm::StringRef path);
 
 } // namespace tg

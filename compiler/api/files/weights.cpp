@@ -205,8 +205,8 @@ void copy_node(const Graph& from, NodeId id, Graph& to, std::vector<NodeId>& at)
 
 class Folder {
 public:
-  explicit Folder(const Graph& source)
-      : source_(source), needed_(source.reachable()), stays_(source.size()),
+  Folder(const Graph& source, const std::vector<bool>* varying)
+      : source_(source), varying_(varying), needed_(source.reachable()), stays_(source.size()),
         new_of_(source.size()), result_{Graph(source.shared_symbols(), source.name()),
                                         Graph(source.shared_symbols(), source.name())} {}
 
@@ -238,7 +238,8 @@ private:
     folded_.resize(source_.size());
     pays_.resize(source_.size());
     for (uint32_t i = 0; i < source_.size(); ++i)
-      if (needed_[i] && is_inner({i})) pays_[i] = folding_pays({i});
+      if (needed_[i] && is_inner({i}))
+        pays_[i] = !(varying_ && (*varying_)[i]) && folding_pays({i});
     std::vector<bool> read(source_.size());
     for (const GraphOutput& output : source_.outputs()) read[output.node.index] = true;
     for (uint32_t i = static_cast<uint32_t>(source_.size()); i-- > 0;) {
@@ -325,6 +326,7 @@ private:
   void copy(NodeId id, Graph& graph, std::vector<NodeId>& at) { copy_node(source_, id, graph, at); }
 
   const Graph& source_;
+  const std::vector<bool>* varying_;
   std::vector<bool> needed_, folded_, below_;
   std::vector<bool> stays_; // operators that are not folded
   std::vector<bool> pays_;  // results of folding_pays() for weight-only operators
@@ -336,7 +338,9 @@ private:
 
 } // namespace
 
-Folded fold_weights(const Graph& graph) { return Folder(graph).run(); }
+Folded fold_weights(const Graph& graph, const std::vector<bool>* varying) {
+  return Folder(graph, varying).run();
+}
 
 Graph with_outputs(const Graph& graph, llvm::ArrayRef<GraphOutput> outputs) {
   std::vector<bool> needed(graph.size());

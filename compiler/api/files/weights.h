@@ -67,8 +67,8 @@ struct Folded {
 /// Replaces weight-only operators that a run needs by weights with the path `P.folded`, where P is
 /// the first weight below. Operators with larger results (masks, tables, repeats) are kept, unless
 /// they take longer than reading the result. Names of inputs, outputs and other weights are
-/// unchanged.
-Folded fold_weights(const Graph& graph);
+/// unchanged. `varying`: by node, those that are kept, too, since they depend on open sizes.
+Folded fold_weights(const Graph& graph, const std::vector<bool>* varying = nullptr);
 
 /// Returns the weight as a plan has it.
 PlanValue plan_value(const Graph& graph, NodeId weight);

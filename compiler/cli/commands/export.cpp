@@ -7,10 +7,13 @@
 namespace tg::cli {
 namespace {
 
-void print_export(Session& session, llvm::StringRef model, const OnnxExport& exported) {
-  session.out << printable(model) << ": "
-              << counted(static_cast<uint64_t>(exported.ops), "operator") << " of opset "
-              << exported.opset << ", " << bytes_text(static_cast<double>(exported.bytes)) << "\n";
+void print_export(Session& session, llvm::StringRef name, const OpenModel& model,
+                  const OnnxExport& exported) {
+  session.out << printable(name) << ": " << counted(static_cast<uint64_t>(exported.ops), "operator")
+              << " of opset " << exported.opset << ", "
+              << bytes_text(static_cast<double>(exported.bytes));
+  if (model.is_open()) session.out << ", for " << text_of(model.sizes());
+  session.out << "\n";
   for (const std::string& note : exported.notes) session.out << "note: " << printable(note) << "\n";
 }
 
@@ -29,24 +32,41 @@ void print_export_json(Session& session, const OnnxExport& exported) {
   session.out << "\n";
 }
 
-Result<OnnxExport> exported(const Options& o, const LoadedModel& model) {
-  TG_TRY(PrepareOptions options, prepare_options(o, model));
-  return export_onnx(model, model.graph, options, static_cast<int>(o.opset), o.out_file);
+/// Exports the model for all of its open sizes, or a model without them. `sample`: the model at the
+/// sizes of a plain run.
+Result<OnnxExport> exported(const Options& o, const OpenModel& open, const LoadedModel& sample) {
+  TG_TRY(PrepareOptions options, prepare_options(o, sample));
+  int opset = static_cast<int>(o.opset);
+  if (!open.is_open()) return export_onnx(sample, sample.graph, options, opset, o.out_file);
+  auto at = [&](llvm::ArrayRef<int64_t> point) -> Result<LoadedModel> {
+    DiagnosticSink sink;
+    std::optional<LoadedModel> model = open.at(point, sink);
+    if (model) return std::move(*model);
+    Diagnostic first = sink.all().front();
+    first.notes.push_back("at " + text_of(open.sizes(), point));
+    return first;
+  };
+  return export_open_onnx(open.sizes(), at, options, opset, o.out_file);
 }
 
 } // namespace
 
 int run_export(Session& session) {
   const Options& o = session.options;
-  std::optional<LoadedModel> model = load(session);
-  if (!model) return session.fail();
-  Result<OnnxExport> result = exported(o, *model);
+  Result<ModelRequest> request = model_request(o);
+  if (!request) return session.fail(request.error());
+  std::optional<OpenModel> model =
+      OpenModel::open(session.sources, o.files.front(), std::move(*request), session.sink);
+  if (!model || !model->check(session.sink)) return session.fail();
+  std::optional<LoadedModel> sample = model->at(model->sample(), session.sink);
+  if (!sample) return session.fail();
+  Result<OnnxExport> result = exported(o, *model, *sample);
   if (!result) return session.fail(result.error());
   session.print_warnings();
   if (o.json)
     print_export_json(session, *result);
   else if (!o.quiet)
-    print_export(session, model->graph.name(), *result);
+    print_export(session, sample->graph.name(), *model, *result);
   return 0;
 }
 

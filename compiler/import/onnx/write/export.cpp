@@ -12,6 +12,8 @@
 
 #include <llvm/ADT/DenseSet.h>
 
+#include <cmath>
+
 namespace tg::onnx {
 
 namespace {
@@ -41,9 +43,9 @@ struct ShownAs {
 class Exporter {
 public:
   Exporter(const Graph& graph, const ExportOptions& options, WriteOrder order)
-      : graph_(graph), options_(options), nodes_(options.opset), order_(std::move(order)),
-        ranges_(graph), needed_(graph.size()), forms_(graph.size()), value_(graph.size()),
-        weight_(graph.size(), -1) {}
+      : graph_(graph), options_(options), nodes_(options.opset, options.varying),
+        order_(std::move(order)), ranges_(graph), needed_(graph.size()), forms_(graph.size()),
+        value_(graph.size()), weight_(graph.size(), -1) {}
 
   Result<Exported> run();
 
@@ -63,6 +65,7 @@ private:
   void note_renamed();
   void add_weight(NodeId id);
   void write_kept(const KeptNode& kept);
+  std::optional<Operand> progression(NodeId id);
   Operand constant(NodeId id);
   Result<void> write(NodeId id);
   Result<Operand> written(NodeId id);
@@ -111,6 +114,8 @@ void Exporter::mark_needed() {
   for (uint32_t i = graph_.size(); i-- > 0;) {
     if (!needed_[i]) continue;
     forms_[i] = form_of(graph_, {i});
+    if (forms_[i] && forms_[i]->kind == WrittenForm::Kind::RmsNorm && nodes_.varies({i}))
+      if (!forms_[i]->scale.valid()) forms_[i].reset(); // ones may have an open size
     if (forms_[i]) {
       needed_[forms_[i]->x.index] = true;
       if (forms_[i]->scale.valid()) needed_[forms_[i]->scale.index] = true;
@@ -279,14 +284,39 @@ void Exporter::write_kept(const KeptNode& kept) {
     value_[id.index] = nodes_.cast_element(value, data_type(value.dtype), value.dtype);
 }
 
+/// Writes equally spaced integers of an open size, such as 0 to S - 1, as a Range.
+std::optional<Operand> Exporter::progression(NodeId id) {
+  const TensorType& type = graph_.type(id);
+  const Value& values = graph_.attr(id, 0);
+  llvm::SmallVector<int64_t, 8> all(values.ints.begin(), values.ints.end());
+  for (double value : values.reals) {
+    if (value != std::floor(value) || std::fabs(value) > 0x1p24) return std::nullopt;
+    all.push_back(static_cast<int64_t>(value));
+  }
+  auto count = static_cast<int64_t>(all.size());
+  if (!nodes_.varies(id) || count < 2 || count != type.elements()) return std::nullopt;
+  int64_t step = all[1] - all[0];
+  for (int64_t i = 0; i < count; ++i)
+    if (step == 0 || all[i] != all[0] + i * step) return std::nullopt;
+  nodes_.begin("constant");
+  auto number = [&](int64_t n) { return nodes_.whole_scalar(n, DType::I64); };
+  Operand range = nodes_.node(
+      "Range", {number(all[0]), number(all[0] + count * step), number(step)}, DType::I64);
+  if (type.rank() != 1)
+    range = nodes_.node("Reshape", {range, nodes_.list(type.shape)}, DType::I64);
+  return nodes_.cast(range, type.dtype);
+}
+
 Operand Exporter::constant(NodeId id) {
   const Value& values = graph_.attr(id, 0);
   const TensorType& type = graph_.type(id);
+  if (std::optional<Operand> range = progression(id)) return *range;
   std::string bytes = values.ints.empty() ? element_bytes(values.reals, type.dtype)
                                           : element_bytes(values.ints, type.dtype);
   size_t count = values.ints.size() + values.reals.size();
   int64_t repeats = count == 0 ? 0 : type.elements() / static_cast<int64_t>(count);
-  if (repeats > kMostWritten) return nodes_.filled(type, bytes);
+  if (repeats > kMostWritten || (count == 1 && type.rank() > 0 && nodes_.varies(id)))
+    return nodes_.filled(type, bytes);
   std::string all;
   for (int64_t i = 0; i < repeats; ++i) all += bytes;
   return nodes_.tensor("constant", type, std::move(all));
@@ -588,9 +618,9 @@ private:
 
 } // namespace
 
-PreparedGraph prepare_for_export(const Graph& graph) {
+PreparedGraph prepare_for_export(const Graph& graph, bool has_open_sizes) {
   PreparedGraph prepared = ExportPreparation(graph).run();
-  prepared.graph = flatten_rows(prepared.graph);
+  if (!has_open_sizes) prepared.graph = flatten_rows(prepared.graph);
   return prepared;
 }
 

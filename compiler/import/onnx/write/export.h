@@ -31,6 +31,9 @@ struct ExportOptions {
   const Graph* folded_from = nullptr;
   /// Facts of the source file; null if the source is not an ONNX file.
   const FileFacts* facts = nullptr;
+  /// For a model that is written at several sizes, of which join_open() makes one file: by node of
+  /// the graph, the result of varying_nodes(). Null: sizes are fixed.
+  const std::vector<bool>* varying = nullptr;
 };
 
 /// A weight whose elements the file needs.
@@ -61,8 +64,9 @@ struct PreparedGraph {
 };
 
 /// Replaces winograd_conv2d of a transformed kernel by conv2d of the kernel, and attention by its
-/// two products and the operators between them; writes rows as matrices (flatten_rows.h).
-PreparedGraph prepare_for_export(const Graph& graph);
+/// two products and the operators between them. Writes rows as matrices (flatten_rows.h), unless
+/// sizes are open: the reshapes would then compute their shapes.
+PreparedGraph prepare_for_export(const Graph& graph, bool has_open_sizes = false);
 
 /// Returns the graph with the fixed operands of kept nodes. nullopt if a kept node depends on
 /// itself: rewriting may have merged operators before and after it.

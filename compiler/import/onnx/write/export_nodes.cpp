@@ -44,6 +44,13 @@ void set_type(schema::Type& out, const TensorType& type) {
   for (int64_t size : type.shape) tensor.mutable_shape()->add_dim()->set_dim_value(size);
 }
 
+void describe_value(schema::ValueInfo& info, llvm::StringRef name, const TensorType& type) {
+  info.set_name(name.str());
+  set_type(*info.mutable_type(), type);
+}
+
+} // namespace
+
 void set_attr(schema::Node& node, const Attr& attr) {
   schema::Attribute& out = *node.add_attribute();
   out.set_name(attr.name);
@@ -61,13 +68,6 @@ void set_attr(schema::Node& node, const Attr& attr) {
     for (int64_t value : *std::get_if<2>(&attr.value)) out.add_ints(value);
   }
 }
-
-void describe_value(schema::ValueInfo& info, llvm::StringRef name, const TensorType& type) {
-  info.set_name(name.str());
-  set_type(*info.mutable_type(), type);
-}
-
-} // namespace
 
 schema::Tensor::DataType data_type(DType dtype) {
   switch (dtype) {
@@ -197,6 +197,7 @@ Operand NodeWriter::tensor(llvm::StringRef name, const TensorType& type, std::st
 }
 
 Operand NodeWriter::shared_tensor(llvm::StringRef name, const TensorType& type, std::string bytes) {
+  if (varying_) return tensor(name, type, std::move(bytes));
   std::string& known = tensors_[type.text() + '\0' + bytes];
   if (known.empty()) known = tensor(name, type, std::move(bytes)).name;
   return {known, type.dtype};

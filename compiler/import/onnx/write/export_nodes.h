@@ -1,5 +1,5 @@
 // Writes a graph of the file node by node, with unique names. Scalars, lists and casts are created
-// on first use.
+// on first use. Tensors are not shared if sizes are open: they may differ at other sizes.
 //
 // Invariant: a name denotes one value; nodes come after their operands.
 #pragma once
@@ -41,6 +41,7 @@ struct Attr {
 
 /// Returns the TensorProto.DataType of a dtype.
 schema::Tensor::DataType data_type(DType dtype);
+void set_attr(schema::Node& node, const Attr& attr);
 /// Sets name, dtype and shape of a tensor of the file, without its elements.
 void describe(schema::Tensor& tensor, llvm::StringRef name, const TensorType& type);
 /// Returns row-major, little-endian elements; floats are rounded to nearest even.
@@ -49,8 +50,12 @@ std::string element_bytes(llvm::ArrayRef<int64_t> values, DType dtype);
 
 class NodeWriter {
 public:
-  explicit NodeWriter(int opset) : opset_(opset) {}
+  /// `varying`: by node of the graph, ExportOptions::varying.
+  explicit NodeWriter(int opset, const std::vector<bool>* varying = nullptr)
+      : opset_(opset), varying_(varying) {}
   int opset() const { return opset_; }
+  /// Returns true if the node has another shape or other attributes at other sizes.
+  bool varies(NodeId id) const { return varying_ && (*varying_)[id.index]; }
   schema::Graph take() { return std::move(graph_); }
   size_t node_count() const { return static_cast<size_t>(graph_.node_size()); }
 
@@ -101,6 +106,7 @@ private:
   Operand place(schema::Node node, DType result, int outputs);
 
   int opset_;
+  const std::vector<bool>* varying_; // null: all sizes are fixed
   schema::Graph graph_;
   llvm::StringSet<> taken_;
   llvm::StringMap<int> written_;         // by node without names, the index of the node

@@ -65,6 +65,8 @@ private:
   llvm::SmallVector<int64_t, 4> window_pads(llvm::ArrayRef<int64_t> kernel,
                                             llvm::ArrayRef<int64_t> stride, const Value& pad,
                                             llvm::ArrayRef<int64_t> dilation) const;
+  Attr pads(llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> stride, const Value& pad,
+            llvm::ArrayRef<int64_t> dilation) const;
 
   NodeWriter& nodes_;
   const Graph& graph_;
@@ -121,6 +123,15 @@ llvm::SmallVector<int64_t, 4> OperatorWriter::window_pads(llvm::ArrayRef<int64_t
   return pads;
 }
 
+/// Returns the pads. Those of "same" depend on the size if the stride is not 1.
+Attr OperatorWriter::pads(llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> stride,
+                          const Value& pad, llvm::ArrayRef<int64_t> dilation) const {
+  bool strided = llvm::any_of(stride, [](int64_t n) { return n != 1; });
+  if (strided && pad.is(Value::Kind::Enum) && nodes_.varies(graph_.operands(id_)[0]))
+    if (pad.text == "same") return Attr::word("auto_pad", "SAME_UPPER");
+  return Attr::list("pads", window_pads(kernel, stride, pad, dilation));
+}
+
 Result<void> OperatorWriter::floats_alone(const char* onnx_name) const {
   if (is_float(result_)) return {};
   return error(Code::unsupported, "`{0}` of {1} cannot be written: ONNX's {2} requires floats",
@@ -135,8 +146,8 @@ Result<Operand> OperatorWriter::conv2d() {
   Operand product =
       node("Conv", {x_[0], x_[1], x_[2]},
            {Attr::list("kernel_shape", kernel), Attr::list("strides", stride),
-            Attr::list("pads", window_pads(kernel, stride, attr(1), dilation)),
-            Attr::list("dilations", dilation), Attr::whole("group", type(0)[1] / w[1])});
+            pads(kernel, stride, attr(1), dilation), Attr::list("dilations", dilation),
+            Attr::whole("group", type(0)[1] / w[1])});
   return epilogue(product, x_[3], 3);
 }
 
@@ -198,10 +209,12 @@ Result<Operand> OperatorWriter::pool() {
     return error(Code::unsupported,
                  "`max_pool2d` of i64 cannot be written: ONNX's MaxPool requires floats");
   if (average && is_pool_of_image()) return mean_of_image();
+  if (nodes_.varies(graph_.operands(id_)[0]) && is_pool_of_image())
+    return node("GlobalMaxPool", x_); // the size of the kernel is open
   llvm::ArrayRef<int64_t> kernel = attr(0).ints, stride = attr(1).ints;
-  llvm::SmallVector<Attr, 4> attrs = {
-      Attr::list("kernel_shape", kernel), Attr::list("strides", stride),
-      Attr::list("pads", window_pads(kernel, stride, attr(2), {1, 1}))};
+  llvm::SmallVector<Attr, 4> attrs = {Attr::list("kernel_shape", kernel),
+                                      Attr::list("strides", stride),
+                                      pads(kernel, stride, attr(2), {1, 1})};
   if (average) attrs.push_back(Attr::whole("count_include_pad", attr(3).number));
   const char* name = average ? "AveragePool" : "MaxPool";
   if (result_ != DType::I32) return node(name, x_, attrs);
@@ -378,7 +391,7 @@ Operand OperatorWriter::windows() {
   int64_t step = attr(2).number, dilation = attr(3).number;
   TensorType type{DType::I64, {graph_.type(id_)[axis], graph_.type(id_)[axis + 1]}};
   Attr along = Attr::whole("axis", attr(0).number);
-  if (type.elements() <= kMostWritten) {
+  if (type.elements() <= kMostWritten && !nodes_.varies(id_)) {
     llvm::SmallVector<int64_t, 32> places;
     for (int64_t i = 0; i < type[0]; ++i)
       for (int64_t j = 0; j < type[1]; ++j) places.push_back(i * step + j * dilation);
@@ -402,7 +415,7 @@ Operand OperatorWriter::iota() {
   constexpr int64_t kMostWritten = 1024;
   TensorType type = graph_.type(id_);
   auto axis = static_cast<size_t>(attr(1).number);
-  if (type.elements() > kMostWritten) {
+  if (type.elements() > kMostWritten || nodes_.varies(id_)) {
     Operand range = nodes_.node("Range",
                                 {nodes_.whole_scalar(0, DType::I64),
                                  nodes_.whole_scalar(type[axis], DType::I64),
