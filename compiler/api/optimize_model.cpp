@@ -223,6 +223,7 @@ bool parts_convolutions(const Rule& rule) {
 std::optional<std::vector<Rule>> select_rules(const Public& o, const OptimizeHost& host,
                                               const StopToken& stop, SourceManager& sources,
                                               DiagnosticSink& sink) {
+  if (!host.selected.empty()) return host.selected.vec();
   std::optional<std::vector<Rule>> rules = load_rules(sources, library(), o.rules, sink);
   if (!rules) return std::nullopt;
   llvm::append_range(*rules, rules_of_text(o.rule_text, sources, sink));

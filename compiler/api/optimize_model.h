@@ -20,6 +20,7 @@ struct OptimizeHost {
   /// process exceeds its current memory by the memory limit.
   std::optional<StopToken> stop = {};
   llvm::ArrayRef<Rule> declared = {};             // in addition to those that the options select
+  llvm::ArrayRef<Rule> selected = {};             // verified; if given, no others are used
   std::shared_ptr<const WeightFile> weights = {}; // of the model, if the options name no file
   std::shared_ptr<const KeptOperators> kept = {}; // of the model, for a written ONNX file
   bool chain = false;    // derive the chain of rewrites even without `explain`

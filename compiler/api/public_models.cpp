@@ -36,9 +36,41 @@ Error to_error(tg::DiagnosticSink& sink, const tg::SourceManager& sources) {
 Error to_error(const tg::Diagnostic& d) { return Error{{to_public(d, tg::SourceManager())}}; }
 
 Model to_model(tg::Graph graph, std::shared_ptr<const tg::WeightFile> weights,
-               std::shared_ptr<const tg::KeptOperators> kept) {
+               std::shared_ptr<const tg::KeptOperators> kept, std::shared_ptr<ModelFamily> family) {
   return Model(std::make_shared<const Model::Impl>(
-      Model::Impl{std::move(graph), std::move(weights), std::move(kept)}));
+      Model::Impl{std::move(graph), std::move(weights), std::move(kept), std::move(family)}));
+}
+
+std::vector<OpenSize> Model::open_sizes() const {
+  std::vector<OpenSize> sizes;
+  if (impl_->family)
+    for (const tg::OpenSize& size : impl_->family->model->sizes())
+      sizes.push_back({size.name, size.range.least, size.range.most, size.sample});
+  return sizes;
+}
+
+tg::Result<tg::sizes::Point> point_of(const Model& model, const Sizes& sizes) {
+  std::vector<OpenSize> open = model.open_sizes();
+  tg::sizes::Point point;
+  for (const OpenSize& size : open) {
+    auto given = sizes.find(size.name);
+    point.push_back(given == sizes.end() ? size.sample : given->second);
+  }
+  for (const auto& [name, value] : sizes)
+    if (llvm::none_of(open, [&, n = name](const OpenSize& size) { return size.name == n; }))
+      return tg::error(tg::Code::usage, "`{0}` has no open size `{1}`", model.name(), name);
+  return point;
+}
+
+Expected<Model> Model::at(const Sizes& sizes) const {
+  tg::Result<tg::sizes::Point> point = point_of(*this, sizes);
+  if (!point) return to_error(point.error());
+  if (!impl_->family) return *this;
+  tg::DiagnosticSink sink;
+  std::optional<tg::LoadedModel> loaded = impl_->family->model->at(*point, sink);
+  if (!loaded) return to_error(sink, impl_->family->sources);
+  return to_model(std::move(loaded->graph), impl_->weights ? impl_->weights : loaded->weights,
+                  loaded->kept);
 }
 
 Model rewritten(const Model& source, const tg::Graph& graph) {

@@ -9,6 +9,8 @@
 #include "compiler/pricing/cost_model.h"
 #include "compiler/verify/replay.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 #include <mutex>
 
 struct tangram::Recipe::Impl {
@@ -44,15 +46,16 @@ tg::Result<std::unique_ptr<tg::CostModel>> prices_of(OptimizeOptions options,
   return tg::cost_model(as_run, options, {});
 }
 
+/// Sets the costs of source and result.
 tg::Result<void> price(const OptimizeOptions& options, const tg::Graph& source,
-                       const tg::Graph& result, Repeated& out) {
+                       tg::RepeatedGraph& out) {
   tg::DType dtype = tg::to_internal(options.dtype);
   TG_TRY(tg::Graph as_run, tg::retype(source, dtype));
   TG_TRY(std::unique_ptr<tg::CostModel> costs, prices_of(options, as_run));
   std::optional<tg::RetypedCost> narrow;
   tg::PriceCache prices(source.symbols(), tg::in_dtype(dtype, *costs, narrow));
-  out.cost_before_us = tg::price_graph(source, prices);
-  out.cost_after_us = tg::price_graph(result, prices);
+  out.source_us = tg::price_graph(source, prices);
+  out.result_us = tg::price_graph(out.graph, prices);
   return {};
 }
 
@@ -83,25 +86,50 @@ Recipe to_recipe(const tg::Derivation& chain, std::vector<tg::Rule> rules, const
 }
 
 Expected<Repeated> repeat(const Recipe& recipe, const Model& model) {
-  const Recipe::Impl& known = recipe.impl();
   tg::Graph source = own_graph(model);
-  if (input_names(source) != known.inputs || output_names(source) != known.outputs)
-    return to_error(other_model(source, known));
-  std::unique_lock lock(known.mutex);
-  tg::Instantiated found = tg::instantiate(known.chain, known.rules, source);
-  lock.unlock();
-  tg::Graph result = tg::graph_of(found.chain, found.chain.end, source);
-  if (std::string fault = tg::replay(found.chain, known.rules, source, result); !fault.empty())
-    return to_error(tg::error(tg::Code::internal,
-                              "the recipe of `{0}` is wrong at these sizes: {1}", source.name(),
-                              fault));
-  Repeated out{to_model(source), found.chain.steps.size(), found.skipped.size()};
-  if (auto priced = price(known.options, source, result, out); !priced)
-    return to_error(priced.error());
-  out.source_returned = out.cost_after_us > out.cost_before_us;
-  if (out.source_returned) out.cost_after_us = out.cost_before_us;
-  out.model = rewritten(model, out.source_returned ? source : result);
-  return out;
+  tg::Result<tg::RepeatedGraph> found = tg::repeat(recipe, source);
+  if (!found) return to_error(found.error());
+  bool kept = found->source_is_better();
+  return Repeated{rewritten(model, kept ? source : found->graph),
+                  found->steps,
+                  found->skipped,
+                  found->source_us,
+                  found->cost_us(),
+                  kept};
 }
 
 } // namespace tangram
+
+namespace tg {
+
+Result<RepeatedGraph> repeat(const tangram::Recipe& recipe, const Graph& source) {
+  const tangram::Recipe::Impl& known = recipe.impl();
+  if (tangram::input_names(source) != known.inputs ||
+      tangram::output_names(source) != known.outputs)
+    return tangram::other_model(source, known);
+  std::unique_lock lock(known.mutex);
+  Instantiated found = instantiate(known.chain, known.rules, source);
+  lock.unlock();
+  RepeatedGraph out{graph_of(found.chain, found.chain.end, source), found.chain.steps.size(),
+                    found.skipped.size()};
+  if (std::string fault = replay(found.chain, known.rules, source, out.graph); !fault.empty())
+    return error(Code::internal, "the recipe of `{0}` is wrong at these sizes: {1}", source.name(),
+                 fault);
+  TG_CHECK(tangram::price(known.options, source, out));
+  return out;
+}
+
+std::vector<Rule> rules_of(const tangram::Recipe& recipe) {
+  const tangram::Recipe::Impl& known = recipe.impl();
+  std::vector<bool> used(known.rules.size());
+  for (const DerivationStep& step : known.chain.steps) used[step.rule] = true;
+  for (const DerivationStep& step : known.chain.makers) used[step.rule] = true;
+  std::vector<Rule> rules;
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i]) rules.push_back(known.rules[i]);
+  return rules;
+}
+
+size_t steps_of(const tangram::Recipe& recipe) { return recipe.impl().chain.steps.size(); }
+
+} // namespace tg

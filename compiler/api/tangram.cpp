@@ -52,12 +52,6 @@ tg::ModelRequest request(const ParseOptions& options) {
           {options.shapes, options.dims, options.keep_for_opset}};
 }
 
-Expected<Model> model_or_error(std::optional<tg::Graph> graph, DiagnosticSink& sink,
-                               const SourceManager& sources) {
-  if (!graph) return to_error(sink, sources);
-  return to_model(std::move(*graph));
-}
-
 std::vector<int64_t> shape_of(const tg::TensorType& type) {
   return {type.shape.begin(), type.shape.end()};
 }
@@ -209,21 +203,36 @@ std::vector<TensorSpec> Model::weights() const {
 size_t Model::op_count() const { return impl_->graph.op_count(); }
 std::string Model::text() const { return tg::to_text(impl_->graph); }
 
+namespace {
+
+/// Returns the instance at the sizes of a plain run, with the family if sizes are open.
+Expected<Model> plain_instance(std::shared_ptr<ModelFamily> family, DiagnosticSink& sink) {
+  if (!family->model) return to_error(sink, family->sources);
+  std::optional<tg::LoadedModel> loaded = family->model->at(family->model->sample(), sink);
+  if (!loaded) return to_error(sink, family->sources);
+  if (!family->model->is_open()) family = nullptr;
+  return to_model(std::move(loaded->graph), std::move(loaded->weights), std::move(loaded->kept),
+                  std::move(family));
+}
+
+} // namespace
+
 Expected<Model> parse(std::string_view text, std::string_view name, const ParseOptions& options) {
-  SourceManager sources;
+  auto family = std::make_shared<ModelFamily>();
   DiagnosticSink sink;
-  tg::Result<tg::FileId> file = tg::load_text(sources, std::string(name), std::string(text));
+  tg::Result<tg::FileId> file =
+      tg::load_text(family->sources, std::string(name), std::string(text));
   if (!file) return to_error(file.error());
-  return model_or_error(tg::load_model(sources, *file, request(options), sink), sink, sources);
+  family->model = tg::OpenModel::open(family->sources, *file, request(options), sink);
+  return plain_instance(std::move(family), sink);
 }
 
 Expected<Model> parse_file(const std::string& path, const ParseOptions& options) {
-  SourceManager sources;
+  auto family = std::make_shared<ModelFamily>();
   DiagnosticSink sink;
-  std::optional<tg::LoadedModel> model =
-      tg::load_model(sources, llvm::StringRef(path), request(options), sink);
-  if (!model) return to_error(sink, sources);
-  return to_model(std::move(model->graph), std::move(model->weights), std::move(model->kept));
+  family->model =
+      tg::OpenModel::open(family->sources, llvm::StringRef(path), request(options), sink);
+  return plain_instance(std::move(family), sink);
 }
 
 namespace {
@@ -237,7 +246,7 @@ Expected<Model> with_file(const Model& model, std::shared_ptr<const tg::WeightFi
   auto fits = tg::check_weights(tg::compare_weights(impl.graph, file.get()), impl.graph.name(),
                                 file->file_name());
   if (!fits) return to_error(fits.error());
-  return to_model(impl.graph, std::move(file), impl.kept);
+  return to_model(impl.graph, std::move(file), impl.kept, impl.family);
 }
 
 } // namespace
@@ -268,6 +277,37 @@ tg::GraphJudge graph_judge(const Judge& judge, const Model& source) {
 
 } // namespace
 
+namespace {
+
+/// Fills the public result. `recipes`: null, or those of a model with open sizes.
+Expected<Optimized> to_public(const Model& model, const OptimizeOptions& options,
+                              tg::OptimizedModel found,
+                              std::shared_ptr<const tg::SizeRecipes> recipes,
+                              const tg::Graph& source) {
+  tg::Optimized& result = found.result;
+  Report report = tg::public_report(result.report);
+  report.verified = found.verified;
+  Optimized optimized{to_model(std::move(result.graph), model.impl().weights, model.impl().kept),
+                      std::move(report)};
+  if (options.explain) optimized.steps = tg::steps_of(*result.chain, found.rules);
+  optimized.report_json = tg::report_json(result.report, options.priors);
+  optimized.trace_json = std::move(found.trace);
+  if (options.recipe) {
+    if (!result.chain)
+      return to_error(tg::error(tg::Code::limit_no_answer, "{0}", result.unexplained));
+    optimized.recipe = to_recipe(*result.chain, std::move(found.rules), source, options);
+  }
+  if (recipes) {
+    for (const tg::SizeRecipes::Serving& serving : recipes->recipes())
+      optimized.recipes.push_back(serving.recipe);
+    optimized.for_sizes =
+        std::make_shared<const Optimized::ForSizes>(Optimized::ForSizes{model, std::move(recipes)});
+  }
+  return optimized;
+}
+
+} // namespace
+
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -279,29 +319,36 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
     return to_error(fits.error());
   std::shared_ptr<const tg::ExternKernels> externs = extern_kernels(options.externs, sources, sink);
   if (sink.failed()) return to_error(sink, sources);
+  tg::OptimizeHost host{.weights = model.impl().weights,
+                        .kept = model.impl().kept,
+                        .chain = options.recipe,
+                        .judge = graph_judge(options.judge, model)};
+  if (const std::shared_ptr<ModelFamily>& family = model.impl().family) {
+    if (!family->model->check(sink)) return to_error(sink, family->sources);
+    std::optional<tg::SizesOptimized> found = tg::optimize_sizes(
+        *family->model, options, std::move(externs), std::move(host), sources, sink);
+    if (!found) return to_error(sink, sources);
+    return to_public(model, options, std::move(found->best), std::move(found->recipes),
+                     found->source.graph);
+  }
   const tg::Graph source = own_graph(model);
   std::optional<tg::OptimizedModel> found =
-      tg::optimize_model(source, options, std::move(externs),
-                         {.weights = model.impl().weights,
-                          .kept = model.impl().kept,
-                          .chain = options.recipe,
-                          .judge = graph_judge(options.judge, model)},
-                         sources, sink);
+      tg::optimize_model(source, options, std::move(externs), host, sources, sink);
   if (!found) return to_error(sink, sources);
-  tg::Optimized& result = found->result;
-  Report report = tg::public_report(result.report);
-  report.verified = found->verified;
-  Optimized optimized{to_model(std::move(result.graph), model.impl().weights, model.impl().kept),
-                      std::move(report)};
-  if (options.explain) optimized.steps = tg::steps_of(*result.chain, found->rules);
-  optimized.report_json = tg::report_json(result.report, options.priors);
-  optimized.trace_json = std::move(found->trace);
-  if (options.recipe) {
-    if (!result.chain)
-      return to_error(tg::error(tg::Code::limit_no_answer, "{0}", result.unexplained));
-    optimized.recipe = to_recipe(*result.chain, std::move(found->rules), source, options);
-  }
-  return optimized;
+  return to_public(model, options, std::move(*found), nullptr, source);
+}
+
+Expected<Repeated> Optimized::at(const Sizes& sizes) const {
+  if (!for_sizes)
+    return to_error(tg::error(tg::Code::no_solution,
+                              "there are no recipes for other sizes: `{0}` had no open sizes, or "
+                              "its rewrites were not derived",
+                              model.name()));
+  tg::Result<tg::sizes::Point> point = point_of(for_sizes->source, sizes);
+  if (!point) return to_error(point.error());
+  Expected<Model> source = for_sizes->source.at(sizes);
+  if (!source) return source.error();
+  return repeat(for_sizes->recipes->at(*point), *source);
 }
 
 Expected<std::string> report_page(std::string_view trace_json) {

@@ -10,6 +10,8 @@
 
 #include <llvm/ADT/StringExtras.h>
 
+#include <type_traits>
+
 namespace tg::cli {
 
 namespace {
@@ -121,14 +123,17 @@ std::string rule_cache(const Options& o) {
   return o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
 }
 
-std::optional<OptimizedModel> optimize_model(Session& session, const Graph& source,
-                                             OptimizeHost host) {
+namespace {
+
+/// Runs an optimisation with the options and the host of the session.
+template <class Run> auto run_optimization(Session& session, OptimizeHost host, Run run) {
+  using Out = std::invoke_result_t<Run, const tangram::OptimizeOptions&, OptimizeHost>;
   tangram::OptimizeOptions options = session.options;
   options.rule_cache = rule_cache(session.options);
   if (program_tables().prepare)
     if (auto prepared = program_tables().prepare(session.options, options); !prepared) {
       session.sink.report(std::move(prepared.error()));
-      return std::nullopt;
+      return Out();
     }
   host.stop = session.stop;
   host.isolated = true;
@@ -144,11 +149,47 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
     host.traced = [&](llvm::StringRef trace) {
       return write_text_file(session, session.options.trace, trace);
     };
-  return tg::optimize_model(source, options, nullptr, host, session.sources, session.sink);
+  return run(options, std::move(host));
 }
+
+} // namespace
+
+std::optional<OptimizedModel> optimize_model(Session& session, const Graph& source,
+                                             OptimizeHost host) {
+  return run_optimization(session, std::move(host), [&](const auto& options, OptimizeHost own) {
+    return tg::optimize_model(source, options, nullptr, own, session.sources, session.sink);
+  });
+}
+
+namespace {
+
+/// Opens the model of the command line.
+std::optional<OpenModel> open(Session& session) {
+  Result<ModelRequest> request = model_request(session.options);
+  if (request)
+    return OpenModel::open(session.sources, session.options.files.front(), std::move(*request),
+                           session.sink);
+  session.sink.report(std::move(request.error()));
+  return std::nullopt;
+}
+
+} // namespace
 
 std::optional<LoadedAndOptimized> load_and_optimize(Session& session) {
   session.interruptible = std::make_unique<Interruptible>();
+  std::optional<OpenModel> model = open(session);
+  if (!model) return std::nullopt;
+  if (model->is_open()) {
+    if (!model->check(session.sink)) return std::nullopt;
+    std::optional<SizesOptimized> best =
+        run_optimization(session, {}, [&](const auto& options, OptimizeHost host) {
+          return optimize_sizes(*model, options, nullptr, std::move(host), session.sources,
+                                session.sink);
+        });
+    if (!best) return std::nullopt;
+    return LoadedAndOptimized{std::move(best->source), std::move(best->best), std::move(model),
+                              std::move(best->recipes)};
+  }
   std::optional<LoadedModel> source = load(session);
   if (!source) return std::nullopt;
   std::optional<OptimizedModel> best =

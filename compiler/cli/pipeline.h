@@ -6,6 +6,7 @@
 #include "compiler/api/files/json_files.h"
 #include "compiler/api/files/model.h"
 #include "compiler/api/optimize_model.h"
+#include "compiler/api/size_recipes.h"
 #include "compiler/api/verify/verify_models.h"
 #include "compiler/cli/session.h"
 
@@ -23,10 +24,13 @@ std::optional<LoadedModel> load(Session& session);
 /// `host` holds the further callbacks of the command.
 std::optional<OptimizedModel> optimize_model(Session& session, const Graph& source,
                                              OptimizeHost host = {});
-/// A loaded model, and the result of optimising it as the options say.
+/// A loaded model, and the result of optimising it as the options say. With open sizes both are at
+/// the sizes of a plain run.
 struct LoadedAndOptimized {
   LoadedModel source;
   OptimizedModel best;
+  std::optional<OpenModel> open = {};              // if it has open sizes
+  std::shared_ptr<const SizeRecipes> recipes = {}; // likewise, if there is a chain of rewrites
 };
 /// Ctrl-C stops the search, which returns the best so far.
 std::optional<LoadedAndOptimized> load_and_optimize(Session& session);

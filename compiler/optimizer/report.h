@@ -32,6 +32,18 @@ struct GroupReport {
 /// By rule, most often first, then by name.
 using RuleCounts = std::vector<RuleCount>;
 
+/// A recipe of a model with open sizes.
+struct SizeRecipe {
+#define TG_SIZE_RECIPE(type, field, value, meaning) type field = value;
+#include "compiler/optimizer/report.def"
+};
+
+/// Sizes at which the recipes were tried.
+struct SizeTrial {
+#define TG_SIZE_TRIAL(type, field, value, meaning) type field = value;
+#include "compiler/optimizer/report.def"
+};
+
 // A section has the rows of report.def that a phase fills, and the data of derived rows.
 #define TG_FIELD_Filled_(type, field, value) type field = value;
 #define TG_FIELD_Derived_(...)
@@ -86,6 +98,11 @@ struct VerificationSection {
 #include "compiler/optimizer/report.def"
 };
 
+struct SizesSection {
+#define TG_SIZES TG_FIELD
+#include "compiler/optimizer/report.def"
+};
+
 #undef TG_FIELD
 #undef TG_FIELD_Filled_
 #undef TG_FIELD_Derived_
@@ -109,6 +126,6 @@ struct FindingReport : ResultSection, SearchSection, ExtractionSection {
   }
 };
 
-struct OptimizeReport : FindingReport, RunsSection, VerificationSection {};
+struct OptimizeReport : FindingReport, RunsSection, VerificationSection, SizesSection {};
 
 } // namespace tg

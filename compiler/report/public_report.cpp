@@ -12,6 +12,24 @@ tangram::RuleCounts to_public(const RuleCounts& counts) {
   for (const RuleCount& rule : counts) out.emplace_back(rule.rule, rule.count);
   return out;
 }
+std::vector<tangram::SizeRecipe> to_public(const std::vector<SizeRecipe>& recipes) {
+  std::vector<tangram::SizeRecipe> out;
+  for (const SizeRecipe& from : recipes) {
+    tangram::SizeRecipe& to = out.emplace_back();
+#define TG_SIZE_RECIPE(type, field, value, meaning) to.field = from.field;
+#include "compiler/optimizer/report.def"
+  }
+  return out;
+}
+std::vector<tangram::SizeTrial> to_public(const std::vector<SizeTrial>& tried) {
+  std::vector<tangram::SizeTrial> out;
+  for (const SizeTrial& from : tried) {
+    tangram::SizeTrial& to = out.emplace_back();
+#define TG_SIZE_TRIAL(type, field, value, meaning) to.field = from.field;
+#include "compiler/optimizer/report.def"
+  }
+  return out;
+}
 template <class T> const T& to_public(const T& value) { return value; }
 
 std::vector<tangram::Bound> to_public(const OptimizeReport& from) {

@@ -41,6 +41,26 @@ void write(Stream& json, const char* key, const std::vector<tangram::Bound>& bou
   });
 }
 
+void write(Stream& json, const char* key, const std::vector<tangram::SizeRecipe>& recipes) {
+  json.attributeArray(key, [&] {
+    for (const tangram::SizeRecipe& recipe : recipes)
+      json.object([&] {
+#define TG_SIZE_RECIPE(type, field, value, meaning) write(json, #field, recipe.field);
+#include "compiler/optimizer/report.def"
+      });
+  });
+}
+
+void write(Stream& json, const char* key, const std::vector<tangram::SizeTrial>& tried) {
+  json.attributeArray(key, [&] {
+    for (const tangram::SizeTrial& trial : tried)
+      json.object([&] {
+#define TG_SIZE_TRIAL(type, field, value, meaning) write(json, #field, trial.field);
+#include "compiler/optimizer/report.def"
+      });
+  });
+}
+
 template <class T> void write(Stream& json, const char* key, const std::optional<T>& value) {
   if (value)
     write(json, key, *value);

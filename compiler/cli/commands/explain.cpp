@@ -46,6 +46,24 @@ void print_head(Session& session, const OptimizeReport& report, size_t steps) {
   for (const std::string& note : report.notes) out << "note: " << printable(note) << "\n";
 }
 
+/// Prints at which other sizes the steps apply.
+void print_sizes(llvm::raw_ostream& out, const OptimizeReport& report) {
+  if (report.tried.size() < 2) return;
+  out << "\nsizes\n";
+  for (size_t i = 0; i < report.recipes.size(); ++i)
+    out << "  recipe of " << report.recipes[i].searched_at << ", for " << report.recipes[i].sizes
+        << ": " << counted(report.recipes[i].steps, "step") << "\n";
+  for (const SizeTrial& trial : report.tried) {
+    out << "  " << trial.at << ": "
+        << (trial.skipped == 0   ? "all steps apply"
+            : trial.skipped == 1 ? "1 rewrite does not apply"
+                                 : count_text(trial.skipped) + " rewrites do not apply");
+    if (report.recipes.size() > 1) out << ", recipe for " << report.recipes[trial.recipe].sizes;
+    out << (trial.source_returned ? "; the source is cheaper there\n" : "\n");
+  }
+  if (report.proved_for) out << "  proved for " << *report.proved_for << "\n";
+}
+
 } // namespace
 
 void print_chain(llvm::raw_ostream& out, llvm::ArrayRef<tangram::Step> steps) {
@@ -83,6 +101,7 @@ int run_explain(Session& session) {
   } else if (!o.quiet) {
     print_head(session, report, steps.size());
     print_chain(session.out, steps);
+    print_sizes(session.out, report);
   }
   return best.verified == Verified::Undecided ? kNotDecided : 0;
 }

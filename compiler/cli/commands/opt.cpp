@@ -87,6 +87,59 @@ void print_refinement(llvm::raw_ostream& out, const GroupReport& groups) {
   out << "\n";
 }
 
+/// Returns "3.36x", or "1.05x to 3.36x", for the sizes at which the recipe was tried.
+std::string gains_text(const OptimizeReport& report, size_t recipe) {
+  double least = HUGE_VAL, most = 0;
+  for (const SizeTrial& trial : report.tried) {
+    if (trial.recipe != recipe) continue;
+    double gain = trial.cost_before_us / trial.cost_after_us;
+    least = std::min(least, gain), most = std::max(most, gain);
+  }
+  std::string low = ratio_text(least), high = ratio_text(most);
+  return low == high ? low : low + " to " + high;
+}
+
+std::string tried_text(const OptimizeReport& report) {
+  constexpr size_t kListed = 8;
+  if (report.open_sizes.size() > 1 || report.tried.size() > kListed)
+    return counted(report.tried.size(), "point") + " of the ranges";
+  std::vector<std::string> sizes;
+  for (const SizeTrial& trial : report.tried)
+    sizes.push_back(llvm::StringRef(trial.at).split(" = ").second.str());
+  llvm::sort(sizes, [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b); // as numbers
+  });
+  return (llvm::StringRef(report.tried[0].at).split(" = ").first + " = " + llvm::join(sizes, ", "))
+      .str();
+}
+
+/// Prints the recipes of a model with open sizes, and how they are known to be right.
+void print_sizes(llvm::raw_ostream& out, const OptimizeReport& report, bool color, bool verbose) {
+  if (report.tried.empty()) return;
+  Table recipes({{"recipe for"}, {"searched at"}, {"rewrites", Align::Right}, {"gain"}});
+  for (size_t i = 0; i < report.recipes.size(); ++i)
+    recipes.add({report.recipes[i].sizes, report.recipes[i].searched_at,
+                 count_text(report.recipes[i].steps), gains_text(report, i)});
+  out << "\n";
+  recipes.print(out, color, 2);
+  if (report.proved_for) out << "  proved for " << *report.proved_for << "\n";
+  out << "  checked at " << tried_text(report) << "\n";
+  if (!verbose) return;
+  Table tried({{"at"},
+               {"before", Align::Right},
+               {"after", Align::Right},
+               {"gain", Align::Right},
+               {"skipped", Align::Right},
+               {"recipe for"}});
+  for (const SizeTrial& trial : report.tried)
+    tried.add({trial.at, duration_text(trial.cost_before_us), duration_text(trial.cost_after_us),
+               ratio_text(trial.cost_before_us / trial.cost_after_us), count_text(trial.skipped),
+               report.recipes[trial.recipe].sizes +
+                   (trial.source_returned ? ", but the source is cheaper" : "")});
+  out << "\n";
+  tried.print(out, color, 2);
+}
+
 void print_activity(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
   Table table({{"rule in the search"}, {"matched", Align::Right}, {"changed", Align::Right}});
   for (const RuleActivity& rule : report.activity)
@@ -113,6 +166,7 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
       rules.add({rule.rule, "x" + std::to_string(rule.count)});
     rules.print(out, color, 2);
   }
+  print_sizes(out, report, color, verbose);
   if (!verbose || report.activity.empty()) return;
   out << "\n";
   print_activity(out, report, color);
@@ -175,6 +229,10 @@ int run_opt(Session& session) {
   Optimized& result = optimized->best.result;
   // With `-o -` the model goes to standard output, and the report elsewhere.
   bool model_to_stdout = o.out_file == "-";
+  if (!o.out_file.empty() && optimized->open)
+    result.report.notes.push_back("the file is for " +
+                                  text_of(optimized->open->sizes(), optimized->open->sample()) +
+                                  " only: set other sizes with --set");
   if (!o.out_file.empty())
     if (auto written = write_model(session, optimized->source, result.graph, result.report.notes);
         !written)

@@ -13,6 +13,8 @@
 
 #include <cmath>
 #include <map>
+#include <random>
+#include <tuple>
 
 namespace tg::cli {
 namespace {
@@ -280,6 +282,9 @@ struct Loading {
   bool text_names = false;
   /// Inputs whose sizes one file leaves open and takes from the other.
   std::vector<std::string> resized;
+  /// Sizes that have a range in both models, and their values in this comparison.
+  std::vector<OpenSize> open;
+  sizes::Point at;
 };
 
 /// Gives the named inputs the shapes that they have in `other`.
@@ -305,6 +310,11 @@ std::optional<VerifySide> load(Session& session, const Named& side, Loading& loa
   if (other) add_shapes(loading.resized, *other, request->onnx_options);
   request->model = side.model;
   request->shared = true;
+  for (size_t i = 0; i < loading.at.size(); ++i)
+    if (is_onnx_path(side.file))
+      request->onnx_options.dims[loading.open[i].name] = loading.at[i];
+    else
+      request->settings.push_back({loading.open[i].name, std::to_string(loading.at[i])});
   std::optional<LoadedModel> model = load_model(session.sources, side.file, *request, session.sink);
   if (!model) return std::nullopt;
   for (std::string& name : model->left_out) ++loading.left_out[name];
@@ -351,6 +361,157 @@ bool report_left_out(Session& session, const std::map<std::string, int>& left_ou
   return !session.sink.failed();
 }
 
+// --- open sizes ---------------------------------------------------------------------------------
+
+/// Returns the open sizes of one side. Errors of the file are reported when it is loaded.
+std::vector<OpenSize> sizes_of(const Session& session, const Named& side) {
+  Result<ModelRequest> request = model_request(session.options);
+  if (!request) return {};
+  request->model = side.model;
+  request->shared = true;
+  SourceManager sources;
+  DiagnosticSink quiet;
+  std::optional<OpenModel> model = OpenModel::open(sources, side.file, std::move(*request), quiet);
+  if (!model) return {};
+  return {model->sizes().begin(), model->sizes().end()};
+}
+
+/// Returns the sizes that both sides leave open, with the sizes that both allow. Errors:
+/// `dimension_mismatch` if there is none.
+Result<std::vector<OpenSize>> common_sizes(llvm::ArrayRef<OpenSize> a, llvm::ArrayRef<OpenSize> b) {
+  std::vector<OpenSize> common;
+  for (const OpenSize& size : a) {
+    const auto* other = llvm::find_if(b, [&](const OpenSize& o) { return o.name == size.name; });
+    if (other == b.end()) continue;
+    OpenSize both = size;
+    both.range.least = std::max(size.range.least, other->range.least);
+    if (other->range.most)
+      both.range.most = std::min(size.range.most.value_or(INT64_MAX), *other->range.most);
+    if (both.range.most && *both.range.most < both.range.least)
+      return error(Code::dimension_mismatch,
+                   "no size is allowed by both models: {0} in one, {1} in the other", size.text(),
+                   other->text());
+    if (!both.range.contains(both.sample))
+      both.sample = other->range.contains(other->sample) && both.range.contains(other->sample)
+                        ? other->sample
+                        : both.range.least;
+    common.push_back(std::move(both));
+  }
+  return common;
+}
+
+/// Returns the points at which models are compared: those at which recipes are tried, and two
+/// random ones. Small sizes come first.
+std::vector<sizes::Point> points_to_compare(llvm::ArrayRef<OpenSize> open, uint64_t seed) {
+  std::vector<sizes::Point> points = points_to_try(open);
+  sizes::Point most = points.back();
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < 2; ++i) {
+    sizes::Point point;
+    for (size_t s = 0; s < open.size(); ++s) {
+      auto span = static_cast<uint64_t>(most[s] - open[s].range.least + 1);
+      point.push_back(open[s].range.least + static_cast<int64_t>(random() % span));
+    }
+    if (!llvm::is_contained(points, point)) points.push_back(std::move(point));
+  }
+  auto product = [](const sizes::Point& point) {
+    double all = 1;
+    for (int64_t n : point) all *= static_cast<double>(n);
+    return all;
+  };
+  llvm::stable_sort(points, [&](const sizes::Point& x, const sizes::Point& y) {
+    return product(x) < product(y);
+  });
+  return points;
+}
+
+/// Returns true if `a` says less than `b`: a verdict of difference, then no verdict, then the
+/// weaker method, then the larger error bound.
+bool is_weaker(const Equivalence& a, const Equivalence& b) {
+  auto rank = [](const Equivalence& e) {
+    int verdict = e.different() ? 0 : e.equal() ? 2 : 1;
+    int method = e.method == Equivalence::Method::Float64 ? 0
+                 : e.method == Equivalence::Method::Field ? 1
+                                                          : 2;
+    return std::tuple(verdict, method, -e.log2_error);
+  };
+  return rank(a) < rank(b);
+}
+
+struct AtSizes {
+  std::vector<std::string> compared; // "S = 7"
+  std::string weakest_at;
+  std::optional<ModelsVerified> weakest;
+};
+
+/// Compares the models at sizes in the ranges of both, up to the first difference. nullopt: the
+/// session's sink has errors.
+std::optional<AtSizes> compare_at_sizes(Session& session, const Named& first, const Named& second,
+                                        Loading& loading) {
+  AtSizes out;
+  for (const sizes::Point& point : points_to_compare(loading.open, session.options.seed)) {
+    loading.at = point;
+    std::string text = text_of(loading.open, point);
+    auto sides = load_sides(session, first, second, loading);
+    if (!sides) {
+      session.sink.report(error(Code::models_differ, "the models are not compared at {0}", text)
+                              .note("the errors above are for these sizes"));
+      return std::nullopt;
+    }
+    if (out.compared.empty() && !report_left_out(session, loading.left_out)) return std::nullopt;
+    Result<ModelsVerified> verified = compare(
+        session, std::move(sides->first), std::move(sides->second),
+        {.weights_file_a = session.options.weights, .weights_file_b = session.options.weights_b});
+    if (!verified) {
+      session.sink.report(std::move(verified.error()).note("at " + text));
+      return std::nullopt;
+    }
+    out.compared.push_back(text);
+    if (out.weakest && !is_weaker(verified->result, out.weakest->result)) continue;
+    out.weakest_at = std::move(text);
+    out.weakest = std::move(*verified);
+    if (out.weakest->result.different()) break;
+  }
+  return out;
+}
+
+void print_sizes(llvm::raw_ostream& out, const AtSizes& sizes, llvm::ArrayRef<OpenSize> open) {
+  if (!sizes.weakest->result.equal()) {
+    out << "at " << sizes.weakest_at << ": ";
+    return print_result(out, *sizes.weakest, sizes.weakest->result);
+  }
+  if (sizes.compared.size() == 1)
+    out << "at " << sizes.compared[0] << ": ";
+  else
+    out << "at each of " << counted(sizes.compared.size(), "point") << ": ";
+  print_result(out, *sizes.weakest, sizes.weakest->result);
+  if (sizes.compared.size() > 1)
+    out << "  compared at " << llvm::join(sizes.compared, open.size() == 1 ? ", " : "; ") << "\n";
+  out << "  not proved for the other sizes of " << text_of(open) << "\n";
+}
+
+int verify_sizes(Session& session, const Named& first, const Named& second, Loading& loading) {
+  std::optional<AtSizes> sizes = compare_at_sizes(session, first, second, loading);
+  if (!sizes) return session.fail();
+  session.print_warnings();
+  const Equivalence& result = sizes->weakest->result;
+  if (session.options.json) {
+    llvm::json::OStream json(session.out, 2);
+    json.object([&] {
+      write_equivalence(json, result);
+      write_weights(json, *sizes->weakest);
+      json.attributeArray("sizes", [&] {
+        for (const std::string& at : sizes->compared) json.value(at);
+      });
+      json.attribute("weakest_at", sizes->weakest_at);
+    });
+    session.out << "\n";
+  } else if (!session.options.quiet) {
+    print_sizes(session.out, *sizes, loading.open);
+  }
+  return exit_code(result.verdict);
+}
+
 } // namespace
 
 int run_verify(Session& session) {
@@ -359,6 +520,11 @@ int run_verify(Session& session) {
   if (!named) return session.fail();
   Loading loading;
   loading.text_names = is_onnx_path(named->first.file) != is_onnx_path(named->second.file);
+  Result<std::vector<OpenSize>> common =
+      common_sizes(sizes_of(session, named->first), sizes_of(session, named->second));
+  if (!common) return session.fail(common.error());
+  loading.open = std::move(*common);
+  if (!loading.open.empty()) return verify_sizes(session, named->first, named->second, loading);
   auto sides = load_sides(session, named->first, named->second, loading);
   if (!sides || !report_left_out(session, loading.left_out)) return session.fail();
   Result<ModelsVerified> verified =

@@ -1,6 +1,7 @@
 #include "compiler/cli/prompt/session.h"
 
 #include "compiler/rules/from_ast.h"
+#include "lang/check/size_range.h"
 #include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -101,6 +102,17 @@ ModelSettings ReplSession::settings_of(const Program& program, llvm::StringRef m
   return own;
 }
 
+/// Notes the sizes with ranges, for which the commands of the prompt use one value.
+void ReplSession::note_ranges(const Program& program, llvm::StringRef model) const {
+  Result<FnRef> fn = program.find_model(model);
+  std::string ranges = fn ? ranges_text(program.module(*fn).ast, program.decl(*fn)) : "";
+  if (!ranges.empty())
+    err_
+        << "note: the sizes " << ranges
+        << " have their defaults here, or the values that `:set` gives; `tg opt` optimises for all "
+           "sizes\n";
+}
+
 std::optional<ReplSession::Target> ReplSession::target(Session& session, llvm::StringRef argument) {
   Program program = read(session, state_.notebook);
   if (argument == "best") {
@@ -123,6 +135,7 @@ std::optional<ReplSession::Target> ReplSession::target(Session& session, llvm::S
                         own ? ModelSettings() : settings_of(program, *model),
                         std::make_shared<Symbols>(), session.sink, &value);
   if (!graph) return fail(session), std::nullopt;
+  if (!own) note_ranges(program, *model);
   return Target{std::move(*graph), declared_rules(session, program), std::move(value)};
 }
 

@@ -75,6 +75,7 @@ private:
                                         llvm::StringRef argument) const;
   /// Returns true if the name is a parameter of the model, or of any model if `model` is "".
   static bool is_parameter(const Program& program, llvm::StringRef model, llvm::StringRef name);
+  void note_ranges(const Program& program, llvm::StringRef model) const;
   ModelSettings settings_of(const Program& program, llvm::StringRef model) const;
 
   llvm::raw_ostream& out_;

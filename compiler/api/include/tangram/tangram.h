@@ -103,12 +103,30 @@ struct TensorSpec {
   std::vector<int64_t> shape;
 };
 
-/// A checked tensor graph.
+/// A size of a model that has a range, as in `S: int in 1..2048 = 128`, and that
+/// ParseOptions::set does not fix.
+struct OpenSize {
+  std::string name;
+  int64_t least = 0;
+  std::optional<int64_t> most; // absent: no end
+  int64_t sample = 0;          // the default
+};
+
+/// Values of open sizes by name: {{"S", 77}}. Others have their defaults.
+using Sizes = std::map<std::string, int64_t>;
+
+/// A checked tensor graph. A model with open sizes is the graph at their defaults; at() returns the
+/// graph at other sizes, and optimize() optimises it for all of them.
 class Model {
 public:
   struct Impl;
   explicit Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   const Impl& impl() const { return *impl_; }
+
+  std::vector<OpenSize> open_sizes() const;
+  /// Returns the model at these sizes, with the same weights. It has no open sizes. Errors: unknown
+  /// names; sizes outside of their ranges (E0216); types that do not fit there.
+  Expected<Model> at(const Sizes& sizes) const;
 
   std::string name() const;
   std::vector<TensorSpec> inputs() const, outputs() const;
@@ -264,6 +282,18 @@ struct Bound {
 #include "tangram/tables/report.def"
 };
 
+/// A recipe of a model with open sizes.
+struct SizeRecipe {
+#define TG_SIZE_RECIPE(type, field, value, meaning) type field = value;
+#include "tangram/tables/report.def"
+};
+
+/// Sizes at which the recipes of a model with open sizes were tried.
+struct SizeTrial {
+#define TG_SIZE_TRIAL(type, field, value, meaning) type field = value;
+#include "tangram/tables/report.def"
+};
+
 /// The sections of a report. Their fields are the rows of tables/report.def: type, initial value
 /// and meaning.
 namespace report_sections {
@@ -288,6 +318,10 @@ struct Verification {
 #define TG_VERIFICATION TG_FIELD
 #include "tangram/tables/report.def"
 };
+struct Sizes {
+#define TG_SIZES TG_FIELD
+#include "tangram/tables/report.def"
+};
 #undef TG_FIELD
 } // namespace report_sections
 
@@ -301,7 +335,8 @@ struct Report : report_sections::Result,
                 report_sections::Search,
                 report_sections::Extraction,
                 report_sections::Runs,
-                report_sections::Verification {};
+                report_sections::Verification,
+                report_sections::Sizes {};
 
 /// One application of a rule between the source and the result.
 struct Step {
@@ -327,6 +362,16 @@ private:
   std::shared_ptr<const Impl> impl_;
 };
 
+/// A model that was optimised by a recipe, without a search. Costs are microseconds, by the prices
+/// of the recipe's search; if these are measured, by those of the analytic model.
+struct Repeated {
+  Model model;
+  size_t steps = 0;   // rewrites that were applied
+  size_t skipped = 0; // rewrites of the recipe that do not apply at these sizes
+  double cost_before_us = 0, cost_after_us = 0;
+  bool source_returned = false; // the rewritten model would cost more
+};
+
 /// An optimised model with the report of its search.
 struct Optimized {
   Model model;
@@ -338,6 +383,20 @@ struct Optimized {
   /// --trace` and drawn by `tg report`.
   std::string trace_json = {};
   std::optional<Recipe> recipe = {}; // with OptimizeOptions::recipe
+
+  /// For a model with open sizes: the recipes for their ranges, each as described by the entry of
+  /// report.recipes at the same position. Empty for other models, and if a limit left no time to
+  /// derive the rewrites (a note of the report).
+  std::vector<Recipe> recipes = {};
+  /// Returns the optimised model at these sizes, by the recipe that serves them, within
+  /// milliseconds: see repeat(). Errors: those of Model::at; a result without recipes (E0601).
+  ///
+  ///   auto fast = optimize(*parse("model m(x: f32[S, 8], S: int in 1..512 = 64) { x + 0.0 }"));
+  ///   Model fast_77 = fast->at({{"S", 77}})->model;
+  Expected<Repeated> at(const Sizes& sizes) const;
+
+  struct ForSizes;
+  std::shared_ptr<const ForSizes> for_sizes = {}; // of `recipes`
 };
 
 /// Optimises a model. The result is never worse than the input under the cost model. With costs of
@@ -346,17 +405,11 @@ struct Optimized {
 /// left no time for the runs. Rules that are not built in are verified first; an incorrect rule is
 /// an error with a counterexample (E0306). With `verify` the result is compared with its source
 /// exactly; a difference is an error that names the rule (E0802).
+///
+/// A model with open sizes is checked for all sizes in their ranges, as by `tg check`, and
+/// optimised at their defaults. The rewrites are repeated at other sizes, and one to four recipes
+/// are selected for the ranges (Optimized::recipes). All other fields describe the default sizes.
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
-
-/// A model that was optimised by a recipe, without a search. Costs are microseconds, by the prices
-/// of the recipe's search; if these are measured, by those of the analytic model.
-struct Repeated {
-  Model model;
-  size_t steps = 0;   // rewrites that were applied
-  size_t skipped = 0; // rewrites of the recipe that do not apply at these sizes
-  double cost_before_us = 0, cost_after_us = 0;
-  bool source_returned = false; // the rewritten model would cost more
-};
 
 /// Applies the rewrites of a recipe to its model at other sizes, within milliseconds. Each
 /// rewrite is matched anew: its conditions are checked, and the values that it computes are
@@ -414,7 +467,8 @@ struct Verification {
   std::vector<Element> inputs;
 };
 
-/// Compares two models as functions of inputs and weights with the same names. Errors: different
+/// Compares two models as functions of inputs and weights with the same names. Models with open
+/// sizes are compared at their defaults: Model::at gives others. Errors: different
 /// inputs or outputs, or kept operators (E0801); files of weights. Source: polynomial identity
 /// testing (Schwartz 1980, Zippel 1979); compiler/verify/DECISIONS.md derives the error bound.
 Expected<Verification> verify(const Model& a, const Model& b, const VerifyOptions& options = {});
