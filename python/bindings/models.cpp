@@ -4,6 +4,7 @@
 #include "python/bindings/parts.h"
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/variant.h>
@@ -103,9 +104,18 @@ void bind_models(nb::module_& m) {
       .def_ro("name", &TensorSpec::name)
       .def_prop_ro("dtype", [](const TensorSpec& s) { return word(s.dtype); })
       .def_prop_ro("shape", [](const TensorSpec& s) { return nb::tuple(nb::cast(s.shape)); });
+  nb::class_<OpenSize>(m, "OpenSize", "A size of a model that has a range.")
+      .def_ro("name", &OpenSize::name)
+      .def_ro("least", &OpenSize::least)
+      .def_ro("most", &OpenSize::most, "None: no end.")
+      .def_ro("sample", &OpenSize::sample, "The default.");
   bind_verification(m);
   nb::class_<Model>(m, "Model", "A checked tensor graph.")
       .def_prop_ro("name", &Model::name)
+      .def_prop_ro("open_sizes", &Model::open_sizes)
+      .def(
+          "at", [](const Model& model, const Sizes& sizes) { return value_of(model.at(sizes)); },
+          "sizes"_a, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("weights", &Model::weights)

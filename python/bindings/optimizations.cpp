@@ -3,6 +3,7 @@
 #include "python/bindings/option_values.h"
 #include "python/bindings/parts.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -114,6 +115,11 @@ nb::dict to_python(const RuleCounts& counts) {
 void bind_report(nb::module_& m) {
   nb::class_<Bound> bound(m, "Bound", "A bound on the cost of the graphs of an e-graph.");
 #define TG_BOUND(type, field, value, meaning) bound.def_ro(#field, &Bound::field, meaning);
+  nb::class_<SizeRecipe> recipe(m, "SizeRecipe", "A recipe of a model with open sizes.");
+#define TG_SIZE_RECIPE(type, field, value, meaning)                                                \
+  recipe.def_ro(#field, &SizeRecipe::field, meaning);
+  nb::class_<SizeTrial> trial(m, "SizeTrial", "Sizes at which the recipes were tried.");
+#define TG_SIZE_TRIAL(type, field, value, meaning) trial.def_ro(#field, &SizeTrial::field, meaning);
   nb::class_<Report> report(m, "Report", "The report of an optimisation. Costs are microseconds.");
 #define TG_ROW(section, origin, written, type, field, value, meaning)                              \
   report.def_prop_ro(                                                                              \
@@ -151,7 +157,11 @@ void bind_optimizations(nb::module_& m) {
       .def_ro("steps", &Optimized::steps)
       .def_ro("report_json", &Optimized::report_json)
       .def_ro("trace_json", &Optimized::trace_json)
-      .def_ro("recipe", &Optimized::recipe);
+      .def_ro("recipe", &Optimized::recipe)
+      .def(
+          "at",
+          [](const Optimized& found, const Sizes& sizes) { return value_of(found.at(sizes)); },
+          "sizes"_a, nb::call_guard<nb::gil_scoped_release>());
   nb::class_<Recipe>(m, "Recipe", "The rewrites of an optimisation, for other sizes.");
   nb::class_<Repeated>(m, "Repeated")
       .def_ro("model", &Repeated::model)

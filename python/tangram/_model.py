@@ -75,6 +75,10 @@ def _sizes(shapes: Any, dims: Any) -> tuple[dict[str, list[int]], dict[str, int]
     return lists, {name: _arguments.whole(f"the size of `{name}`", size, high=2**62) for name, size in counts}
 
 
+def _open_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
+    return {name: _arguments.whole(name, size, high=2**62) for name, size in sizes.items()}
+
+
 def _settings(values: Mapping[str, Any] | None) -> dict[str, str]:
     # True is written `true` in the language; numbers and lists have the same form.
     return {name: str(value).lower() if isinstance(value, bool) else _arguments.unicode(f"set[{name!r}]", str(value))
@@ -100,6 +104,24 @@ class Model:
     def name(self) -> str:
         """The name of the model in its text or file."""
         return self._core.name
+
+    @property
+    def open_sizes(self) -> list[_core.OpenSize]:
+        """The sizes that have a range and that `set` did not fix, with `name`, `least`, `most` (None: no end) and
+        `sample`, the default. The model is the graph at the defaults; `at` gives others."""
+        return self._core.open_sizes
+
+    def at(self, **sizes: int) -> Model:
+        """Returns the model at these sizes, with the same weights. Sizes that are not given have their defaults.
+
+        Raises `Error` for an unknown name and for a size outside of its range.
+
+        >>> import tangram
+        >>> model = tangram.parse("model m(x: f32[S, 8], S: int in 1..512 = 64) { relu(x) }")
+        >>> model.inputs[0].shape, model.at(S=77).inputs[0].shape
+        ((64, 8), (77, 8))
+        """
+        return Model(self._core.at(_open_sizes(sizes)))
 
     @property
     def inputs(self) -> list[_core.TensorSpec]:
@@ -162,6 +184,7 @@ class Model:
         Times are seconds and memory is MiB. `rules` takes names, files and texts of rules. `progress` draws a line in a
         terminal or a notebook, or is called with each `SearchProgress`. `trace` records the course of the search
         for the report's page. `explain` records the chain of rewrites, and checks it.
+        A model with open sizes is optimized at their defaults; `Optimized.at` gives the result at other sizes.
         With `portable`, the result has no operators that only Tangram has. `recipe` records the rewrites, so
         that `Optimized.repeat` can apply them to this model at other sizes without a search.
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ._model import Model
 
 
+#: Sizes whose results, with their programs, are kept.
+_MOST_SIZES = 16
+
+
 class Repeated(NamedTuple):
     """A model that was optimised by the rewrites of another search. Costs are microseconds."""
 
@@ -26,6 +30,14 @@ class Repeated(NamedTuple):
     cost_after_us: float
     source_returned: bool
     """The rewritten model would cost more."""
+
+
+def _repeated(out: _core.Repeated) -> Repeated:
+    from ._model import Model
+
+    return Repeated(
+        Model(out.model), out.steps, out.skipped, out.cost_before_us, out.cost_after_us, out.source_returned
+    )
 
 
 class Optimized(NamedTuple):
@@ -46,14 +58,24 @@ class Optimized(NamedTuple):
         >>> best.repeat(tangram.parse(text, set={"N": 100})).model.op_count
         1
         """
-        from ._model import Model
-
         if self.report._recipe is None:
             raise ValueError("there is no recipe: call `optimize(recipe=True)`")
-        out = _core.repeat(self.report._recipe, model._core)
-        return Repeated(
-            Model(out.model), out.steps, out.skipped, out.cost_before_us, out.cost_after_us, out.source_returned
-        )
+        return _repeated(_core.repeat(self.report._recipe, model._core))
+
+    def at(self, **sizes: int) -> Repeated:
+        """Returns the result at these sizes, for a model with open sizes (`Model.open_sizes`). There is no search: the
+        recipe that serves the sizes is repeated, within milliseconds. Sizes that are not given have their defaults.
+        The last results are kept, with their compiled programs.
+
+        Raises `Error` for an unknown name and for a size outside of its range.
+
+        >>> import tangram
+        >>> model = tangram.parse("model m(x: f32[S, 8], S: int in 1..512 = 64) { relu(relu(x)) + 0.0 }")
+        >>> best = model.optimize(cost="analytic:cpu")
+        >>> best.at(S=77).model.op_count, best.at(S=77).model.inputs[0].shape
+        (1, (77, 8))
+        """
+        return self.report._at(sizes)
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
@@ -81,6 +103,7 @@ class Report:
         self._trace = found.trace_json
         self._json = found.report_json
         self._recipe = found.recipe
+        self._found, self._at_sizes = found, {}
         self._source, self._result = source, result
         self.steps: list[_core.Step] = found.steps
 
@@ -88,6 +111,18 @@ class Report:
         if name.startswith("_"):  # of a copy under construction
             raise AttributeError(name)
         return getattr(self._core, name)
+
+    def _at(self, sizes: dict[str, int]) -> Repeated:
+        from ._model import _open_sizes
+
+        key = tuple(sorted(_open_sizes(sizes).items()))
+        known = self._at_sizes.pop(key, None)
+        if known is None:
+            known = _repeated(self._found.at(dict(key)))
+        self._at_sizes[key] = known  # the last one is the most recent
+        while len(self._at_sizes) > _MOST_SIZES:
+            self._at_sizes.pop(next(iter(self._at_sizes)), None)
+        return known
 
     @property
     def speedup(self) -> float:

@@ -205,6 +205,27 @@ class CtrlC(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "recipe=True"):
             tangram.parse(text).optimize(**ANALYTIC).repeat(tangram.parse(text))
 
+    def test_open_sizes_are_optimized_once(self):
+        text = "model m(x: f32[S, 8], S: int in 1..100 = 5) { relu(relu(x)) + 0.0 }"
+        model = tangram.parse(text)
+        self.assertEqual([(s.name, s.least, s.most, s.sample) for s in model.open_sizes], [("S", 1, 100, 5)])
+        best = model.optimize(**ANALYTIC)
+        self.assertEqual([recipe.sizes for recipe in best.report.recipes], ["S in 1..100"])
+        self.assertIn("S = 100", [trial.at for trial in best.report.tried])
+        self.assertEqual(best.report.json["recipes"][0]["searched_at"], "S = 5")
+        for size in (1, 7, 100):
+            again = best.at(S=size)
+            self.assertEqual(again.model.inputs[0].shape, (size, 8))
+            self.assertTrue(again.model.verify(model.at(S=size)))
+            self.assertEqual(again.model.op_count, 1)
+            self.assertIs(best.at(S=size), again)
+        with self.assertRaisesRegex(tangram.Error, "S. must be in 1..100, got 101"):
+            best.at(S=101)
+        with self.assertRaisesRegex(tangram.Error, "no open size `T`"):
+            best.at(T=1)
+        with self.assertRaisesRegex(tangram.Error, "E0601"):
+            tangram.parse(text, set={"S": 3}).optimize(**ANALYTIC).at(S=3)
+
     def test_searches_in_several_threads(self):
         found = []
         threads = [threading.Thread(target=lambda: found.append(
