@@ -58,10 +58,12 @@ constexpr NearRow kNear[] = {
      "  d / (sqrt(reduce_mean(d * d, axes = a, keepdims = true)) + e) => d / e }"},
     {"layer_norm", "the means are not along the last axis alone",
      "(x, e, a) risky { let d = x - reduce_mean(x, axes = a, keepdims = true)\n"
-     "  d / sqrt(reduce_mean(d * d, axes = a, keepdims = true) + e) => d / e }"},
+     "  d / sqrt(reduce_mean(d * d, axes = a, keepdims = true) + e) => d / e\n"
+     "  where a != [rank(x) - 1] }"},
     {"layer_norm", "the means are not along the last axis alone",
      "(x, e, a) risky { let d = x - reduce_mean(x, axes = a, keepdims = true)\n"
-     "  d * rsqrt(reduce_mean(d * d, axes = a, keepdims = true) + e) => d / e }"},
+     "  d * rsqrt(reduce_mean(d * d, axes = a, keepdims = true) + e) => d / e\n"
+     "  where a != [rank(x) - 1] }"},
     {"rms_norm", "the squares are summed, not averaged",
      "(x, e, a) risky { x * rsqrt(reduce_sum(x * x, axes = a, keepdims = true) + e) => x / e }"},
     {"gelu", "the operand of erf is not x / sqrt(2)",
@@ -70,7 +72,8 @@ constexpr NearRow kNear[] = {
      "(x, a) risky { x * (1 + erf(x / full([], a))) => x }"},
     {"gelu_tanh", "the factors are not sqrt(2 / pi) and 0.044715",
      "(x, a, b) risky {\n"
-     "  x * (1 + tanh(full([], a) * (x + full([], b) * (x * x * x)))) => x }"},
+     "  x * (1 + tanh(full([], a) * (x + full([], b) * (x * x * x)))) => x\n"
+     "  where a < 0.7978 or a > 0.798 or b < 0.0447 or b > 0.04473 }"},
     {"gelu_sigmoid", "the operand of sigmoid is not 1.702 * x",
      "(x, a) risky { x * sigmoid(x * full([], a)) => x }"},
     {"hardswish", "the bounds or the divisor are not those of relu6(x + 3) / 6",

@@ -183,6 +183,9 @@ std::optional<WrittenForm> Matcher::rms_norm(NodeId root) const {
   NodeId sum = form.x.valid() ? below_inverse_root(inverse) : below_root(operand(inverse, 1));
   if (!form.x.valid()) form.x = operand(inverse);
   if (!sum.valid() || !is_mean_of_squares(sum, form.x, form.beta)) return std::nullopt;
+  // Rows less their mean belong to a layer norm, which needs no scale of ones.
+  bool centred = is(form.x, OpKind::Sub) && is(operand(form.x, 1), OpKind::ReduceMean);
+  if (!form.scale.valid() && centred) return std::nullopt;
   return form;
 }
 
