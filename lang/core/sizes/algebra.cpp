@@ -262,9 +262,13 @@ std::optional<Algebra::Linear> Algebra::linear_in(Expr a, size_t size) {
 
 std::string Algebra::term_text(const Monomial& monomial, int64_t factor) const {
   std::string out;
-  if (monomial.empty() || factor != 1) out = std::to_string(factor);
+  bool divides = monomial.size() == 1 && !size_of_atom(monomial[0]);
+  if (factor == -1 && !monomial.empty() && !divides)
+    out = "-"; // of a size; -N // 2 is another number than -1 * (N // 2)
+  else if (monomial.empty() || factor != 1)
+    out = std::to_string(factor);
   for (uint32_t atom : monomial) {
-    if (!out.empty()) out += " * ";
+    if (!out.empty() && out != "-") out += " * ";
     if (std::optional<size_t> size = size_of_atom(atom)) {
       out += names_[*size];
       continue;
@@ -281,13 +285,13 @@ std::string Algebra::term_text(const Monomial& monomial, int64_t factor) const {
 std::string Algebra::text(Expr a) const {
   if (!a.known()) return "?";
   std::string out;
-  for (const auto& [monomial, factor] : llvm::reverse(polynomial(a))) {
-    bool minus = factor < 0 && factor != INT64_MIN && !out.empty();
-    if (!out.empty()) out += minus ? " - " : " + ";
-    bool sign = factor == -1 && !monomial.empty() && !minus;
-    if (sign) out += "-";
-    out += term_text(monomial, minus || sign ? -factor : factor);
-  }
+  for (bool negative : {false, true}) // N - 2, not -2 + N
+    for (const auto& [monomial, factor] : llvm::reverse(polynomial(a))) {
+      if ((factor < 0) != negative) continue;
+      bool minus = negative && factor != INT64_MIN && !out.empty();
+      if (!out.empty()) out += minus ? " - " : " + ";
+      out += term_text(monomial, minus ? -factor : factor);
+    }
   return out.empty() ? "0" : out;
 }
 

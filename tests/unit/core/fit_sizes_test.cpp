@@ -196,7 +196,7 @@ TEST(FitSizes, DivisionsOfEarlierFitsAreUsed) {
     for (size_t i : {0, 1}) EXPECT_NE(found([=](const Point& p) { return p[i] / by; }), "none");
   EXPECT_EQ(found(boxes), "(H // 32) * (W // 32) + (H // 16) * (W // 16) + (H // 8) * (W // 8)");
   EXPECT_EQ(found([](const Point& p) { return p[0] / 16 - 2 * (p[0] / 32); }),
-            "-2 * (H // 32) + H // 16");
+            "H // 16 - 2 * (H // 32)");
 }
 
 } // namespace
