@@ -57,7 +57,7 @@ public:
   NodeId like(NodeId x, double value) { return x.valid() ? scalar(value, dtype(x)) : NodeId(); }
   NodeId filled(double value, const TensorType& type);
   /// A vector of i64.
-  NodeId indices(Ints values);
+  virtual NodeId indices(Ints values);
 
 protected:
   /// Returns the replacement of a newly added operator: itself, or a simpler known node.

@@ -73,6 +73,7 @@ private:
     std::string name;
     bool numbered = false; // passes the number of the copy as its last argument
     int64_t first = 0;
+    std::vector<std::string> sizes; // the last arguments
   };
 
   void hide_copies() {
@@ -135,6 +136,7 @@ private:
       text += (text.empty() ? "" : ", ") + operand_text(argument.of[k]);
     if (block.numbered)
       text += (text.empty() ? "" : ", ") + std::to_string(block.first + static_cast<int64_t>(k));
+    for (const std::string& size : block.sizes) text += (text.empty() ? "" : ", ") + size;
     return block.name + "(" + text + ")";
   }
 
@@ -156,6 +158,7 @@ private:
       text += (text.empty() ? "" : ", ") + name;
     }
     if (block.numbered) text += ", i";
+    for (const std::string& size : block.sizes) text += ", " + size;
     std::string targets;
     for (size_t i = 0; i < variables.size(); ++i) {
       targets += (i ? ", " : "") + variables[i];
@@ -183,7 +186,10 @@ private:
       if (!options_.doc.empty()) text_ += ("## " + line).str() + "\n";
     text_ += "model " + name + "(";
     for (NodeId input : graph_.inputs())
-      text_ += names_[input.index] + ": " + type_text(graph_.type(input)) + ", ";
+      text_ += names_[input.index] + ": " + type_of(input) + ", ";
+    if (options_.open)
+      for (const OpenText::Parameter& size : options_.open->parameters)
+        text_ += size.name + ": int in " + size.range + ", ";
     for (const auto& function : file_.functions) taken_.insert(function.getKey());
     for (const CalledBlock& block : blocks_)
       if (block.numbered) taken_.insert("i");
@@ -204,7 +210,8 @@ private:
       text_ += text;
     else
       file_.functions.erase(name);
-    blocks_.push_back({known->second, block.numbers().needed(), block.numbers().first()});
+    blocks_.push_back(
+        {known->second, block.numbers().needed(), block.numbers().first(), block.sizes()});
   }
 
   /// Names the inputs before anything else.
@@ -213,6 +220,7 @@ private:
     for (const auto& name : externs_) taken_.insert(name.getKey());
     for (NodeId input : graph_.inputs())
       names_[input.index] = input_name(graph_.attr(input, 0).text);
+    take_sizes();
   }
 
   std::string model_name() {
@@ -277,13 +285,13 @@ private:
   void results() {
     llvm::ArrayRef<GraphOutput> outputs = result_outputs();
     if (outputs.size() == 1 && outputs[0].name == "output") {
-      text_ += type_text(graph_.type(outputs[0].node));
+      text_ += type_of(outputs[0].node);
       return;
     }
     std::vector<std::string> names = output_names();
     text_ += "(";
     for (size_t i = 0; i < outputs.size(); ++i)
-      text_ += names[i] + ": " + type_text(graph_.type(outputs[i].node)) + ", ";
+      text_ += names[i] + ": " + type_of(outputs[i].node) + ", ";
     text_ += ")";
   }
 

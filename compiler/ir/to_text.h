@@ -4,7 +4,30 @@
 
 #include "compiler/ir/repeats.h"
 
+#include <map>
+
 namespace tg {
+
+/// An integer of a graph: an element of an attribute, of a constant's values or of a node's shape.
+struct IntegerPlace {
+  static constexpr uint32_t kShape = UINT32_MAX;
+
+  uint32_t node = 0;
+  uint32_t slot = 0; // of the attribute, or kShape
+  uint32_t element = 0;
+  auto operator<=>(const IntegerPlace&) const = default;
+};
+
+/// The generic form of a model: parameters with ranges, and expressions of them in place of
+/// integers (open_graph.h).
+struct OpenText {
+  struct Parameter {
+    std::string name;
+    std::string range; // "1..2048 = 128"
+  };
+  std::vector<Parameter> parameters;
+  std::map<IntegerPlace, std::string> expressions;
+};
 
 struct TextOptions {
   /// Lines of a `##` comment at the top of the file.
@@ -21,6 +44,8 @@ struct TextOptions {
   llvm::ArrayRef<GraphCall> calls = {};
   /// Write equal parts as functions (repeats.h).
   bool functions = false;
+  /// Makes the model generic. The names of its parameters must differ from those of the inputs.
+  const OpenText* open = nullptr;
 };
 
 /// Returns one model, named as the graph, in the canonical format. Each node with more than one

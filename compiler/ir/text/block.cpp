@@ -58,25 +58,42 @@ std::string Block::write() {
   taken_ = std::move(inside);
   taken_.insert(name_);
   file_.functions.insert(name_);
-  text_ += "fn " + name_ + "(";
+  take_sizes();
+  std::string head = "fn " + name_ + "(", end = ")";
+  llvm::StringSet<> bound;
   for (const RepeatedArgument& argument : repeat_.arguments) {
-    std::string& name = names_[argument.of[repeat_.body].index];
+    NodeId id = argument.of[repeat_.body];
+    std::string& name = names_[id.index];
     name = fresh(argument_name(argument));
-    text_ += name + ": " + type_text(graph_.type(argument.of[repeat_.body])) + ", ";
+    head += name + ": " + type_of(id) + ", ";
+    for (const std::string& size : sizes_text(id)) bound.insert(size);
   }
   if (numbers_of_.needed()) {
     taken_.insert("i");
-    text_ += "i: int, ";
+    head += "i: int, ";
   }
-  text_ += ")";
-  if (repeat_.results.size() == 1) text_ += " -> " + type_text(graph_.type(result(0)));
-  text_ += " {\n";
+  if (repeat_.results.size() == 1) end += " -> " + type_of(result(0));
+  end += " {\n";
   statements();
   std::string values;
   for (size_t i = 0; i < repeat_.results.size(); ++i)
     values += (i ? ", " : "") + operand_text(result(i));
   text_ += (repeat_.results.size() == 1 ? "  " + values : "  (" + values + ")") + "\n}\n\n";
-  return std::move(text_);
+  find_sizes(head + end + text_, bound);
+  for (const std::string& size : sizes_) head += size + ": int, ";
+  return head + end + text_;
+}
+
+void Block::find_sizes(llvm::StringRef text, const llvm::StringSet<>& bound) {
+  if (!options_.open) return;
+  auto is_letter = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  llvm::StringSet<> words;
+  while (!(text = text.drop_until(is_letter)).empty()) {
+    words.insert(text.take_while(is_letter));
+    text = text.drop_while(is_letter);
+  }
+  for (const OpenText::Parameter& size : options_.open->parameters)
+    if (words.contains(size.name) && !bound.contains(size.name)) sizes_.push_back(size.name);
 }
 
 void Block::statements() {

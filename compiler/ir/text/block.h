@@ -32,6 +32,8 @@ public:
 
   const CopyNumbers& numbers() const { return numbers_of_; }
   const std::string& name() const { return name_; }
+  /// The open sizes that no type of an argument binds: the last parameters.
+  const std::vector<std::string>& sizes() const { return sizes_; }
 
   /// Returns the text, and chooses the name.
   std::string write();
@@ -39,6 +41,8 @@ public:
 private:
   NodeId result(size_t i) const { return repeat_.copies[repeat_.body][repeat_.results[i]]; }
   void statements();
+  /// Finds the open sizes that the text names and `bound` lacks.
+  void find_sizes(llvm::StringRef text, const llvm::StringSet<>& bound);
   std::string path_text(NodeId weight, llvm::StringRef path) const override;
 
   /// Finds the most frequent prefix, up to a `_`, of the copy's given names.
@@ -56,6 +60,7 @@ private:
   const Repeat& repeat_;
   CopyNumbers numbers_of_;
   std::string name_;
+  std::vector<std::string> sizes_;
 };
 
 } // namespace tg::text

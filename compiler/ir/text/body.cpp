@@ -21,18 +21,65 @@ std::string Body::fresh(std::string name) {
   return candidate;
 }
 
-bool Body::free(llvm::StringRef name) const {
-  return !taken_.contains(name) && !reserved(name) && !find_op(name) && !is_constant_name(name) &&
-         llvm::none_of(all_builtins(), [&](const BuiltinInfo& b) { return b.name == name; });
+bool Body::free(llvm::StringRef name) const { return !taken_.contains(name) && !is_word(name); }
+
+void Body::take_sizes() {
+  if (!options_.open) return;
+  for (const OpenText::Parameter& parameter : options_.open->parameters)
+    taken_.insert(parameter.name);
+}
+
+const std::string* Body::open_text(const IntegerPlace& place) const {
+  if (!options_.open) return nullptr;
+  auto found = options_.open->expressions.find(place);
+  return found == options_.open->expressions.end() ? nullptr : &found->second;
+}
+
+bool Body::has_open(NodeId id, uint32_t slot) const {
+  if (!options_.open) return false;
+  auto first = options_.open->expressions.lower_bound({id.index, slot, 0});
+  return first != options_.open->expressions.end() && first->first.node == id.index &&
+         first->first.slot == slot;
+}
+
+std::string Body::number_text(int64_t number, const IntegerPlace& place) const {
+  const std::string* open = open_text(place);
+  return open ? *open : std::to_string(number);
+}
+
+std::vector<std::string> Body::numbers_text(llvm::ArrayRef<int64_t> numbers, NodeId id,
+                                            uint32_t slot) const {
+  std::vector<std::string> texts;
+  for (uint32_t i = 0; i < numbers.size(); ++i)
+    texts.push_back(number_text(numbers[i], {id.index, slot, i}));
+  return texts;
+}
+
+std::string Body::list_text(llvm::ArrayRef<int64_t> numbers, NodeId id, uint32_t slot) const {
+  return "[" + llvm::join(numbers_text(numbers, id, slot), ", ") + "]";
+}
+
+std::string Body::type_of(NodeId id) const {
+  const TensorType& type = graph_.type(id);
+  if (!has_open(id, IntegerPlace::kShape)) return type_text(type);
+  return dtype_name(type.dtype).str() + list_text(type.shape, id, IntegerPlace::kShape);
+}
+
+std::string Body::constant_of(NodeId id, bool mixed) const {
+  const TensorType& type = graph_.type(id);
+  const Value& values = graph_.attr(id, 0);
+  ConstantParts parts{list_text(type.shape, id, IntegerPlace::kShape)};
+  if (has_open(id, 0))
+    for (uint32_t i = 0; i < values.reals.size() + values.ints.size(); ++i)
+      if (const std::string* open = open_text({id.index, 0, i})) parts.open[i] = *open;
+  return constant_text(words_, values, type, parts, mixed);
 }
 
 void Body::node(NodeId id) {
   const OpInfo& info = op_info(graph_.node(id).op);
   if (info.kind == OpKind::Input || info.kind == OpKind::None) return;
   if (info.kind == OpKind::Weight) return; // declared at its first use
-  std::string text = info.kind == OpKind::Constant
-                         ? constant_text(words_, graph_.attr(id, 0), graph_.type(id))
-                         : operator_text(id, info);
+  std::string text = info.kind == OpKind::Constant ? constant_of(id) : operator_text(id, info);
   bool once = uses_[id.index] <= 1 && text.size() <= kInline;
   bool scalar = info.kind == OpKind::Constant && graph_.type(id).rank() == 0;
   if (once || scalar)
@@ -94,8 +141,8 @@ void Body::declare_weight(NodeId id) {
   std::string given = given_name(id);
   if (given == "weight") given = "w"; // a word of the language
   name = fresh(given.empty() ? identifier(path, "w") : given);
-  text_ += "  param " + name + ": " + type_text(graph_.type(id)) + " = weight(" +
-           path_text(id, path) + (init.empty() ? "" : ", init = " + init) + ")\n";
+  text_ += "  param " + name + ": " + type_of(id) + " = weight(" + path_text(id, path) +
+           (init.empty() ? "" : ", init = " + init) + ")\n";
 }
 
 std::string Body::operand_text(NodeId id) {
@@ -126,6 +173,8 @@ std::string Body::sign_text(NodeId id) {
   Sign outer = sign_of(graph_.node(id).op);
   auto side = [&](size_t i) {
     NodeId operand = graph_.operands(id)[i];
+    if (const std::string* open = open_text({operand.index, 0, 0}); open && is_number(operand))
+      return llvm::StringRef(*open).contains(' ') ? "(" + *open + ")" : *open;
     if (is_number(operand)) // it takes the dtype of the other side
       return words_.text(graph_.attr(operand, 0), 0, graph_.type(operand).dtype);
     bool nested = names_[operand.index].empty() && has_sign(operand);
@@ -183,7 +232,7 @@ std::string Body::operands_text(NodeId id, const OpInfo& info) {
     bool literal = folds && graph_.type(operands[i]).dtype == DType::F32;
     text += separator;
     if (literal_operand && is_mixed(info, operands))
-      text += constant_text(words_, graph_.attr(operands[i], 0), graph_.type(operands[i]), true);
+      text += constant_of(operands[i], true);
     else
       text += literal ? "full([], " + operand_text(operands[i]) + ")" : operand_text(operands[i]);
     separator = ", ";
@@ -198,28 +247,28 @@ std::string Body::bracket_text(NodeId id) {
   NodeId slice = graph_.operands(id)[0];
   bool index = graph_.node(slice).op == OpKind::Slice && pending_.count(slice.index) &&
                is_bracket(slice) && drops_axis(id, slice);
-  return index ? bracket_text(slice, std::to_string(graph_.attr(slice, 1).number)) : "";
+  return index ? bracket_text(slice, number_text(graph_.attr(slice, 1).number, {slice.index, 1, 0}))
+               : "";
 }
 
 bool Body::is_bracket(NodeId slice) const {
   NodeId of = graph_.operands(slice)[0];
-  int64_t size = graph_.type(of)[axis_of(slice)];
-  bool whole = graph_.attr(slice, 1).number == 0 && graph_.attr(slice, 2).number == size;
+  bool whole = range_text(slice) == ":";
   return !whole && graph_.node(of).op != OpKind::Constant && !call_of(slice);
 }
 
 bool Body::drops_axis(NodeId reshape, NodeId slice) const {
-  Shape kept = graph_.type(slice).shape;
-  if (kept[axis_of(slice)] != 1) return false;
+  std::vector<std::string> kept = sizes_text(slice);
+  if (kept[axis_of(slice)] != "1") return false;
   kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(axis_of(slice)));
-  return graph_.type(reshape).shape == kept;
+  return sizes_text(reshape) == kept;
 }
 
 std::string Body::range_text(NodeId slice) const {
-  int64_t size = graph_.type(graph_.operands(slice)[0])[axis_of(slice)];
-  int64_t start = graph_.attr(slice, 1).number, stop = graph_.attr(slice, 2).number;
-  return (start == 0 ? "" : std::to_string(start)) + ":" +
-         (stop == size ? "" : std::to_string(stop));
+  std::string size = sizes_text(graph_.operands(slice)[0])[axis_of(slice)];
+  std::string start = number_text(graph_.attr(slice, 1).number, {slice.index, 1, 0});
+  std::string stop = number_text(graph_.attr(slice, 2).number, {slice.index, 2, 0});
+  return (start == "0" ? "" : start) + ":" + (stop == size ? "" : stop);
 }
 
 std::string Body::bracket_text(NodeId slice, const std::string& place) {
@@ -246,8 +295,7 @@ std::string Body::extern_text(NodeId id) {
   for (NodeId operand : graph_.operands(id)) {
     bool literal = graph_.node(operand).op == OpKind::Constant;
     text += separator;
-    text += literal ? constant_text(words_, graph_.attr(operand, 0), graph_.type(operand), true)
-                    : operand_text(operand);
+    text += literal ? constant_of(operand, true) : operand_text(operand);
     separator = ", ";
   }
   return text + ")";
@@ -256,7 +304,7 @@ std::string Body::extern_text(NodeId id) {
 std::string Body::iota_text(NodeId id) const {
   TensorType type = graph_.type(id);
   int64_t axis = graph_.attr(id, 1).number;
-  std::string text = "iota(" + Value::of_ints(type.shape).text_form();
+  std::string text = "iota(" + list_text(type.shape, id, IntegerPlace::kShape);
   if (type.dtype != DType::F32) text += (", " + dtype_name(type.dtype)).str();
   return text + (axis == 0 ? ")" : ", axis = " + std::to_string(axis) + ")");
 }
@@ -282,16 +330,36 @@ std::string Body::attributes(NodeId id, const OpInfo& info) const {
   for (size_t slot = 0; slot < info.attrs().size(); ++slot) {
     const AttrInfo& attr = info.attrs()[slot];
     const Value& value = graph_.attr(id, slot);
-    if (!attr.required && is_default(id, attr, value)) continue;
+    bool open = has_open(id, static_cast<uint32_t>(slot));
+    if (!attr.required && !open && is_default(id, attr, value)) continue;
     if (info.kind == OpKind::Transpose && swaps_last_axes(value)) continue;
-    bool pair =
-        attr.kind == AttrKind::pair && value.ints.size() == 2 && value.ints[0] == value.ints[1];
     text += ", " + std::string(attr.name) + " = " +
-            (pair                           ? std::to_string(value.ints[0])
-             : value.is(Value::Kind::Float) ? words_.text(value.real)
-                                            : value.text_form());
+            attribute_text(id, static_cast<uint32_t>(slot), attr.kind);
   }
   return text;
+}
+
+Value with_pad_numbers(const Value& value, AttrKind kind) {
+  bool valid = kind == AttrKind::pad && value.is(Value::Kind::Enum) && value.text == "valid";
+  return valid ? Value::of_ints({0, 0, 0, 0}) : value;
+}
+
+std::string Body::attribute_text(NodeId id, uint32_t slot, AttrKind kind) const {
+  Value value = graph_.attr(id, slot);
+  if (has_open(id, slot)) value = with_pad_numbers(value, kind);
+  switch (value.kind) {
+  case Value::Kind::Int: return number_text(value.number, {id.index, slot, 0});
+  case Value::Kind::Ints: {
+    std::vector<std::string> numbers = numbers_text(value.ints, id, slot);
+    bool pair = kind == AttrKind::pair && numbers.size() == 2 && numbers[0] == numbers[1];
+    return pair ? numbers[0] : "[" + llvm::join(numbers, ", ") + "]";
+  }
+  case Value::Kind::Float: {
+    const std::string* open = open_text({id.index, slot, 0});
+    return open ? *open : words_.text(value.real);
+  }
+  default: return value.text_form();
+  }
 }
 
 bool Body::is_default(NodeId id, const AttrInfo& attr, const Value& value) const {

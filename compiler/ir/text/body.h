@@ -23,6 +23,9 @@ struct File {
   llvm::StringSet<> functions = {};                   // names of called functions
 };
 
+/// Returns the padding `valid` as zeros, and other values of attributes as they are.
+Value with_pad_numbers(const Value& value, AttrKind kind);
+
 /// The statements of the model or of a function.
 class Body {
 public:
@@ -61,6 +64,21 @@ protected:
 
   std::string operand_text(NodeId id);
 
+  /// Returns the expression in place of an integer, or the number.
+  std::string number_text(int64_t number, const IntegerPlace& place) const;
+  /// Returns "[2, N]" for the integers of an attribute or a shape.
+  std::string list_text(llvm::ArrayRef<int64_t> numbers, NodeId id, uint32_t slot) const;
+  std::vector<std::string> numbers_text(llvm::ArrayRef<int64_t> numbers, NodeId id,
+                                        uint32_t slot) const;
+  std::vector<std::string> sizes_text(NodeId id) const {
+    return numbers_text(graph_.type(id).shape, id, IntegerPlace::kShape);
+  }
+  /// Returns the expression in place of an integer, or null.
+  const std::string* open_text(const IntegerPlace& place) const;
+  bool has_open(NodeId id, uint32_t slot) const;
+  std::string type_of(NodeId id) const;
+  std::string constant_of(NodeId id, bool mixed = false) const;
+
   /// Returns true if the operator can be written with a sign: it uses no optional operand or
   /// attribute, and at least one side is a tensor (numbers would be folded).
   bool has_sign(NodeId id) const;
@@ -95,7 +113,11 @@ protected:
   /// Returns true if the operands of a list differ in dtype, so that a literal must state its own.
   bool is_mixed(const OpInfo& info, llvm::ArrayRef<NodeId> operands) const;
   std::string attributes(NodeId id, const OpInfo& info) const;
+  std::string attribute_text(NodeId id, uint32_t slot, AttrKind kind) const;
   bool is_default(NodeId id, const AttrInfo& attr, const Value& value) const;
+
+  /// Reserves the names of the parameters with ranges.
+  void take_sizes();
 
   static constexpr size_t kLongestName = 40;
   static constexpr size_t kInline = 48; // maximum length of an inlined node's text

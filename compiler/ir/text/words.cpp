@@ -1,5 +1,8 @@
 #include "compiler/ir/text/words.h"
 
+#include "lang/check/consteval.h"
+#include "lang/check/resolve.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
@@ -15,6 +18,11 @@ llvm::ArrayRef<llvm::StringLiteral> keywords() {
 }
 
 bool reserved(llvm::StringRef name) { return llvm::is_contained(keywords(), name); }
+
+bool is_word(llvm::StringRef name) {
+  return reserved(name) || find_op(name) || is_constant_name(name) ||
+         llvm::any_of(all_builtins(), [&](const BuiltinInfo& b) { return b.name == name; });
+}
 
 bool is_identifier(llvm::StringRef text) {
   return !text.empty() && !llvm::isDigit(text[0]) &&
@@ -80,16 +88,20 @@ std::string NumberWords::text(const Value& values, size_t i, DType dtype) const 
 }
 
 std::string constant_text(const NumberWords& words, const Value& values, const TensorType& type,
-                          bool mixed) {
-  auto number = [&](size_t i) { return words.text(values, i, type.dtype); };
+                          const ConstantParts& parts, bool mixed) {
+  auto is_open = [&](size_t i) { return parts.open.count(static_cast<uint32_t>(i)) != 0; };
+  auto number = [&](size_t i) {
+    return is_open(i) ? parts.open.lookup(static_cast<uint32_t>(i))
+                      : words.text(values, i, type.dtype);
+  };
   bool plain = type.dtype == DType::F32 && !mixed;
   std::string dtype = plain ? "" : (", " + dtype_name(type.dtype)).str();
   int64_t elements = type.elements();
-  if (elements == 0) return "zeros(" + Value::of_ints(type.shape).text_form() + dtype + ")";
+  const std::string& shape = parts.shape;
+  if (elements == 0) return "zeros(" + shape + dtype + ")";
   if (type.shape.empty()) return plain ? number(0) : "tensor(" + number(0) + dtype + ")";
   if (values.reals.size() + values.ints.size() == 1 && elements != 1) {
-    std::string shape = Value::of_ints(type.shape).text_form();
-    double first = values.reals.empty() ? 2 : values.reals[0];
+    double first = values.reals.empty() || is_open(0) ? 2 : values.reals[0];
     if (first == 0 && !std::signbit(first)) return "zeros(" + shape + dtype + ")";
     if (first == 1) return "ones(" + shape + dtype + ")";
     return "full(" + shape + ", " + number(0) + dtype + ")";

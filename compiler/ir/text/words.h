@@ -3,6 +3,8 @@
 
 #include "lang/core/op.h"
 
+#include <llvm/ADT/DenseMap.h>
+
 namespace tg::text {
 
 /// Returns the reserved words of the grammar.
@@ -10,6 +12,9 @@ llvm::ArrayRef<llvm::StringLiteral> keywords();
 /// Returns true for a reserved word; an operand or output of that name gets the suffix `_`.
 bool reserved(llvm::StringRef name);
 bool is_identifier(llvm::StringRef text);
+/// Returns true for a reserved word, an operator, a builtin or a name with a fixed meaning: a value
+/// of that name would hide it.
+bool is_word(llvm::StringRef name);
 /// Returns the text if it is an identifier, else the fallback.
 std::string identifier(llvm::StringRef text, llvm::StringRef fallback);
 
@@ -42,10 +47,17 @@ struct NumberWords {
   std::string text(const Value& values, size_t i, DType dtype) const;
 };
 
+/// The text of a constant's parts.
+struct ConstantParts {
+  std::string shape; // "[2, 3]"
+  /// Texts of elements that are expressions of open sizes, by element; others are numbers.
+  llvm::DenseMap<uint32_t, std::string> open{};
+};
+
 /// Returns the elements as nested lists in the shape, or `full` if they are all equal. A literal is
 /// f32 by default. It states its dtype if that differs, or if it is among operands of other dtypes
 /// (`mixed`), whose dtype it would take.
 std::string constant_text(const NumberWords& words, const Value& values, const TensorType& type,
-                          bool mixed = false);
+                          const ConstantParts& parts, bool mixed = false);
 
 } // namespace tg::text
