@@ -16,34 +16,82 @@ namespace tg::cli {
 
 namespace {
 
-/// Parses "1,3,224,224".
-std::optional<std::vector<int64_t>> read_shape(llvm::StringRef text) {
+/// Parses "1,3,224,224", or "1,S,64" with names of open sizes.
+bool read_shape(const std::string& name, llvm::StringRef text, onnx::ImportOptions& sizes) {
   llvm::SmallVector<llvm::StringRef, 8> parts;
   if (!text.trim().empty()) text.split(parts, ','); // the empty text is the shape of a scalar
-  std::vector<int64_t> sizes;
-  for (llvm::StringRef part : parts)
-    if (part.trim().getAsInteger(10, sizes.emplace_back())) return std::nullopt;
-  return sizes;
+  std::vector<int64_t> numbers;
+  std::vector<std::string> words;
+  bool named = false;
+  for (llvm::StringRef part : parts) {
+    words.push_back(part.trim().str());
+    bool number = !part.trim().getAsInteger(10, numbers.emplace_back());
+    bool word = !words.back().empty() && !llvm::isDigit(words.back()[0]) &&
+                llvm::all_of(words.back(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (!number && !word) return false;
+    named |= !number;
+  }
+  if (named)
+    sizes.named_shapes[name] = std::move(words);
+  else
+    sizes.shapes[name] = std::move(numbers);
+  return true;
+}
+
+/// Parses "1..2048" or "1..".
+std::optional<sizes::Interval> read_range(llvm::StringRef text) {
+  auto [first, last] = text.split("..");
+  sizes::Interval range;
+  int64_t most = 0;
+  if (!text.contains("..") || first.getAsInteger(10, range.least)) return std::nullopt;
+  if (last.empty()) return range;
+  if (last.getAsInteger(10, most)) return std::nullopt;
+  range.most = most;
+  return range;
+}
+
+/// Parses "8", "1..512" or "past + 1".
+Result<void> read_dim(const std::string& name, llvm::StringRef text, onnx::ImportOptions& sizes) {
+  int64_t size = 0;
+  if (!text.getAsInteger(10, size)) {
+    sizes.dims[name] = size;
+    return {};
+  }
+  if (std::optional<sizes::Interval> range = read_range(text)) {
+    if (range->least >= 0 && !range->empty()) {
+      sizes.ranges[name] = *range;
+      return {};
+    }
+    return error(Code::usage, "`--dim {0}={1}`: the range has no sizes, or negative ones", name,
+                 text);
+  }
+  if (text.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") !=
+      llvm::StringRef::npos) {
+    sizes.computed_dims[name] = text.str();
+    return {};
+  }
+  return error(Code::usage, "`--dim` requires a size, as in `{0}=8`, not `{1}`", name, text)
+      .suggest(llvm::formatv("a range is written {0}=1..512, a sum of other dimensions "
+                             "{0}=past+1",
+                             name));
 }
 
 /// Parses --shape and --dim.
 Result<onnx::ImportOptions> read_sizes(const Options& o) {
   onnx::ImportOptions sizes;
   for (const auto& [name, text] : o.shapes) {
-    std::optional<std::vector<int64_t>> shape = read_shape(text);
-    if (!shape)
+    if (sizes.shapes.count(name) || sizes.named_shapes.count(name))
+      return error(Code::usage, "`--shape {0}=` is given twice", name);
+    if (!read_shape(name, text, sizes))
       return error(Code::usage, "`--shape` requires sizes, as in `{0}=1,3,224,224`, not `{1}`",
                    name, text)
           .suggest("`--shape NAME=` is the shape of a scalar");
-    if (!sizes.shapes.try_emplace(name, std::move(*shape)).second)
-      return error(Code::usage, "`--shape {0}=` is given twice", name);
   }
   for (const auto& [name, text] : o.dims) {
-    int64_t size = 0;
-    if (llvm::StringRef(text).getAsInteger(10, size))
-      return error(Code::usage, "`--dim` requires a size, as in `{0}=8`, not `{1}`", name, text);
-    if (!sizes.dims.try_emplace(name, size).second)
-      return error(Code::usage, "`--dim {0}=` is given twice", name);
+    bool fresh =
+        !sizes.dims.count(name) && !sizes.ranges.count(name) && !sizes.computed_dims.count(name);
+    if (!fresh) return error(Code::usage, "`--dim {0}=` is given twice", name);
+    TG_CHECK(read_dim(name, text, sizes));
   }
   return sizes;
 }
@@ -63,6 +111,7 @@ Result<ModelRequest> model_request(const Options& o) {
   TG_TRY(onnx::ImportOptions options, read_sizes(o));
   options.keep_for = keep_for(o);
   ModelRequest request{o.model, o.set, std::move(options)};
+  request.sample_sizes = o.command == CommandId::Run;
   if (o.command == CommandId::Run && !o.inputs.empty())
     request.inputs = [&o] { return input_types(o); };
   return request;
@@ -76,11 +125,12 @@ std::optional<LoadedModel> load(Session& session, const std::string& path, bool 
   }
   request->shared = shared;
   std::optional<LoadedModel> model = load_model(session.sources, path, *request, session.sink);
-  bool at_any_size =
-      session.options.command == CommandId::Run || session.options.quiet || session.options.json;
-  if (model && !model->defaulted_sizes.empty() && !at_any_size)
+  bool silent = session.options.quiet || session.options.json;
+  bool is_default = !is_onnx_path(path) && session.options.command == CommandId::Run;
+  if (model && !model->defaulted_sizes.empty() && !silent && !is_default)
     session.err << "note: the sizes " << llvm::join(model->defaulted_sizes, ", ")
-                << " have their defaults here; set others with --set\n";
+                << " have their defaults here; set others with "
+                << (is_onnx_path(path) ? "--dim" : "--set") << "\n";
   return model;
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/api/files/model.h"
 
 #include "compiler/api/files/input_sizes.h"
+#include "compiler/api/files/onnx_sizes.h"
 #include "compiler/api/files/unfold.h"
 #include "compiler/import/text/import_names.h"
 #include "compiler/import/text/import_tidy.h"
@@ -10,8 +11,6 @@
 #include "lang/check/check.h"
 #include "lang/check/size_range.h"
 #include "lang/core/version.h"
-
-#include <llvm/ADT/StringSet.h>
 
 #include <cstdlib>
 
@@ -78,7 +77,10 @@ namespace {
 Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
   if (request.shared) return {};
   if (!is_onnx_path(path)) {
-    if (request.onnx_options.shapes.empty() && request.onnx_options.dims.empty()) return {};
+    const onnx::ImportOptions& sizes = request.onnx_options;
+    if (sizes.shapes.empty() && sizes.dims.empty() && sizes.named_shapes.empty() &&
+        sizes.ranges.empty() && sizes.computed_dims.empty())
+      return {};
     return error(Code::usage, "input sizes require an .onnx file, but `{0}` is not one", path)
         .suggest("set parameters of a .tg file with --set NAME=VALUE");
   }
@@ -91,27 +93,6 @@ Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
     return error(Code::usage, "an .onnx file has only one model: `{0}` has no model `{1}`", path,
                  request.model);
   return {};
-}
-
-/// Removes the sizes that do not apply to the file, and returns their names.
-std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOptions& sizes) {
-  llvm::StringSet<> inputs, dims;
-  if (file)
-    for (const onnx::schema::ValueInfo& input : file->model().graph().input()) {
-      inputs.insert(input.name());
-      for (const auto& dim : input.type().tensor_type().shape().dim()) dims.insert(dim.dim_param());
-    }
-  std::vector<std::string> names;
-  auto keep = [&](auto& map, const llvm::StringSet<>& known) {
-    for (auto at = map.begin(); at != map.end();) {
-      bool stays = known.contains(at->first);
-      if (!stays) names.push_back(at->first);
-      at = stays ? std::next(at) : map.erase(at);
-    }
-  };
-  keep(sizes.shapes, inputs);
-  keep(sizes.dims, dims);
-  return names;
 }
 
 /// Removes the settings that are not parameters of the model, and returns their names.
@@ -215,36 +196,60 @@ std::optional<LoadedModel> readable(onnx::Imported imported, llvm::StringRef pat
                      {},
                      std::move(kept),
                      std::move(imported.written_out),
-                     std::move(imported.ranges)};
+                     std::move(imported.ranges),
+                     {},
+                     std::move(imported.decisions)};
 }
 
-std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
-                                     const ModelRequest& request, DiagnosticSink& sink,
-                                     std::vector<onnx::Refusal>* refused) {
-  Result<std::shared_ptr<const onnx::ModelFile>> file = onnx::ModelFile::open(path);
-  if (!file) {
-    sink.report(std::move(file.error()));
-    return std::nullopt;
+/// Fixes open sizes as the inputs of a run have them, and others at their samples. Returns the
+/// latter as text.
+Result<std::vector<std::string>> fix_sizes(const onnx::ModelFile& file, const ModelRequest& request,
+                                           onnx::ImportOptions& options) {
+  std::vector<std::string> defaulted;
+  if (!request.inputs && !request.sample_sizes) return defaulted;
+  TG_TRY(std::vector<OpenSize> sizes, onnx_open_sizes(file, options));
+  if (request.inputs && !sizes.empty()) {
+    TG_TRY(std::vector<InputTensor> inputs, request.inputs());
+    TG_CHECK(add_onnx_input_sizes(file, sizes, inputs, options));
   }
-  onnx::ImportOptions options = request.onnx_options;
-  std::vector<std::string> left_out;
-  if (request.shared) {
-    left_out = leave_out(file->get(), options);
-    for (const auto& [name, text] : request.settings) left_out.push_back(name);
+  if (!request.sample_sizes) return defaulted;
+  for (const OpenSize& size : sizes) {
+    if (!options.dims.try_emplace(size.name, size.sample).second) continue;
+    defaulted.push_back(size.name + " = " + std::to_string(size.sample));
   }
-  std::optional<onnx::Imported> made = imported(*file, options, sink, refused);
-  if (!made) return std::nullopt;
-  if (Result<void> there = check_elements(**file, made->weights); !there) {
-    sink.report(std::move(there.error()));
-    return std::nullopt;
-  }
-  bool own = options.shapes.empty() && options.dims.empty() && is_own((*file)->model());
-  std::optional<LoadedModel> model = readable(std::move(*made), path, own, sources, sink);
-  if (model) model->left_out = std::move(left_out);
-  return model;
+  return defaulted;
 }
 
 } // namespace
+
+std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef path,
+                                      std::shared_ptr<const onnx::ModelFile> file,
+                                      const ModelRequest& request, DiagnosticSink& sink,
+                                      std::vector<onnx::Refusal>* refused) {
+  onnx::ImportOptions options = request.onnx_options;
+  std::vector<std::string> left_out;
+  if (request.shared) {
+    left_out = leave_out_sizes(file.get(), options);
+    for (const auto& [name, text] : request.settings) left_out.push_back(name);
+  }
+  bool own = options.shapes.empty() && options.dims.empty() && is_own(file->model());
+  Result<std::vector<std::string>> defaulted = fix_sizes(*file, request, options);
+  if (!defaulted) {
+    sink.report(std::move(defaulted.error()));
+    return std::nullopt;
+  }
+  std::optional<onnx::Imported> made = imported(file, options, sink, refused);
+  if (!made) return std::nullopt;
+  if (Result<void> there = check_elements(*file, made->weights); !there) {
+    sink.report(std::move(there.error()));
+    return std::nullopt;
+  }
+  std::optional<LoadedModel> model = readable(std::move(*made), path, own, sources, sink);
+  if (!model) return std::nullopt;
+  model->left_out = std::move(left_out);
+  model->defaulted_sizes = std::move(*defaulted);
+  return model;
+}
 
 std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef path,
                                       const ModelRequest& request, DiagnosticSink& sink,
@@ -253,10 +258,15 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
     sink.report(std::move(fits.error()));
     return std::nullopt;
   }
-  if (is_onnx_path(path)) return load_onnx(sources, path, request, sink, refused);
+  if (is_onnx_path(path)) {
+    Result<std::shared_ptr<const onnx::ModelFile>> file = onnx::ModelFile::open(path);
+    if (file) return load_model(sources, path, std::move(*file), request, sink, refused);
+    sink.report(std::move(file.error()));
+    return std::nullopt;
+  }
   Program program = load_program(sources, library(), path, sink);
   ModelRequest own = request;
-  std::vector<std::string> left_out = leave_out(nullptr, own.onnx_options);
+  std::vector<std::string> left_out = leave_out_sizes(nullptr, own.onnx_options);
   if (request.shared && !sink.failed())
     for (std::string& name : leave_out(program, own)) left_out.push_back(std::move(name));
   std::optional<Graph> graph = build_graph(program, own, sink);

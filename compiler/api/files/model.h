@@ -28,6 +28,9 @@ struct ModelRequest {
   /// Returns the tensors of a run. Called only for a model with ranges, whose sizes then follow
   /// from them (input_sizes.h); null: sizes that are not set have their defaults.
   std::function<Result<std::vector<InputTensor>>()> inputs = nullptr;
+  /// Sizes that an .onnx file leaves open, and that follow from no input, have their samples
+  /// (onnx_sizes.h). Otherwise they are an error.
+  bool sample_sizes = false;
 };
 
 /// Operators of an ONNX file that the graph leaves out and that are restored on export, and the
@@ -62,6 +65,8 @@ struct LoadedModel {
   /// "S in 1..2048": sizes with a range that the request did not set, so that the graph is for
   /// their default.
   std::vector<std::string> defaulted_sizes = {};
+  /// Branches of an ONNX file that known conditions decided (import.h).
+  std::vector<std::string> decisions = {};
 };
 
 /// Returns stdlib/ and rules/ as built into the program. Files in the folder of the environment
@@ -85,6 +90,11 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
 /// The same for text that is already in `sources`.
 std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
                                 DiagnosticSink& sink);
+/// The same for an .onnx file that was opened.
+std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef path,
+                                      std::shared_ptr<const onnx::ModelFile> file,
+                                      const ModelRequest& request, DiagnosticSink& sink,
+                                      std::vector<onnx::Refusal>* refused = nullptr);
 
 /// Returns the model of an ONNX file that was opened, without reading elements of its weights: all
 /// weights must be in `options.folded`. nullopt if the file cannot be imported.

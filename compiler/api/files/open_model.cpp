@@ -1,5 +1,6 @@
 #include "compiler/api/files/open_model.h"
 
+#include "compiler/api/files/onnx_sizes.h"
 #include "compiler/ir/open_check.h"
 #include "lang/check/check.h"
 #include "lang/check/consteval.h"
@@ -10,19 +11,6 @@
 #include <cassert>
 
 namespace tg {
-
-std::string text_of(llvm::ArrayRef<OpenSize> sizes) {
-  std::vector<std::string> texts;
-  for (const OpenSize& size : sizes) texts.push_back(size.text());
-  return llvm::join(texts, ", ");
-}
-
-std::string text_of(llvm::ArrayRef<OpenSize> sizes, llvm::ArrayRef<int64_t> point) {
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < sizes.size(); ++i)
-    texts.push_back(sizes[i].name + " = " + std::to_string(point[i]));
-  return llvm::join(texts, ", ");
-}
 
 namespace {
 
@@ -84,10 +72,26 @@ std::optional<OpenModel> OpenModel::of_program(OpenModel model, Program program,
   return model;
 }
 
+std::optional<OpenModel> OpenModel::of_file(OpenModel model, DiagnosticSink& sink) {
+  onnx::ImportOptions& options = model.request_.onnx_options;
+  Result<std::shared_ptr<const onnx::ModelFile>> file = onnx::ModelFile::open(model.path_);
+  if (file && model.request_.shared) leave_out_sizes(file->get(), options);
+  Result<std::vector<OpenSize>> sizes =
+      file ? onnx_open_sizes(**file, options)
+           : Result<std::vector<OpenSize>>(std::move(file.error()));
+  if (!sizes) {
+    sink.report(std::move(sizes.error()));
+    return std::nullopt;
+  }
+  model.file_ = std::move(*file);
+  model.sizes_ = std::move(*sizes);
+  return model;
+}
+
 std::optional<OpenModel> OpenModel::open(SourceManager& sources, llvm::StringRef path,
                                          ModelRequest request, DiagnosticSink& sink) {
   OpenModel model(sources, path.str(), std::move(request));
-  if (is_onnx_path(path)) return model;
+  if (is_onnx_path(path)) return of_file(std::move(model), sink);
   return of_program(std::move(model), load_program(sources, library(), path, sink), sink);
 }
 
@@ -106,6 +110,8 @@ sizes::Point OpenModel::sample() const {
 ModelRequest OpenModel::request_at(llvm::ArrayRef<int64_t> point) const {
   assert(point.size() == sizes_.size());
   ModelRequest request = request_;
+  if (file_ && is_open()) set_onnx_sizes(sizes_, point, request.onnx_options);
+  if (file_) return request;
   for (size_t i = 0; i < sizes_.size(); ++i)
     request.settings.push_back({sizes_[i].name, std::to_string(point[i])});
   return request;
@@ -115,19 +121,18 @@ bool OpenModel::check(DiagnosticSink& sink) const {
   Result<ModelSettings> settings = read_settings(request_);
   if (!is_open() || !program_ || !settings) return true;
   Result<FnRef> model = program_->find_model(request_.model);
-  bool complete = llvm::all_of(open_names(*program_, *model), [&](const std::string& name) {
-    return settings->count(name) != 0;
-  });
+  bool complete = llvm::all_of(open_names(*program_, *model),
+                               [&](const std::string& name) { return settings->count(name) != 0; });
   // Without values of other parameters, at() reports these.
   return !complete || check_open(*program_, *model, sink, *settings);
 }
 
-std::optional<LoadedModel> OpenModel::at(llvm::ArrayRef<int64_t> point,
-                                         DiagnosticSink& sink) const {
+std::optional<LoadedModel> OpenModel::at(llvm::ArrayRef<int64_t> point, DiagnosticSink& sink,
+                                         std::vector<onnx::Refusal>* refused) const {
   ModelRequest request = request_at(point);
   if (!program_) {
     std::lock_guard lock(*importing_);
-    return load_model(*sources_, llvm::StringRef(path_), request, sink);
+    return load_model(*sources_, path_, file_, request, sink, refused);
   }
   std::optional<Graph> graph = build_graph(*program_, request, sink);
   if (!graph) return std::nullopt;

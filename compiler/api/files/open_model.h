@@ -1,28 +1,14 @@
 // Models with open sizes: parameters with a range (`S: int in 1..2048 = 128`) that no setting
-// fixes. The model is instantiated at any point of the ranges.
+// fixes, and dimensions that an ONNX file leaves open (onnx_sizes.h). The model is instantiated at
+// any point of the ranges.
 #pragma once
 
 #include "compiler/api/files/model.h"
-#include "lang/check/size_range.h"
-#include "lang/core/sizes/algebra.h"
+#include "compiler/ir/open_graph.h"
 
 #include <mutex>
 
 namespace tg {
-
-struct OpenSize {
-  std::string name;
-  SizeRange range;
-  int64_t sample = 0; // the size of a plain run
-
-  std::string text() const { return name + " in " + range.text(); } // "S in 1..2048"
-  bool operator==(const OpenSize&) const = default;
-};
-
-/// Returns "S in 1..2048, N in 1..".
-std::string text_of(llvm::ArrayRef<OpenSize> sizes);
-/// Returns "S = 128, N = 2".
-std::string text_of(llvm::ArrayRef<OpenSize> sizes, llvm::ArrayRef<int64_t> point);
 
 /// A model as a function of its open sizes. Without any, it is instantiated at the empty point. Any
 /// number of threads may use one, each with its own sources and sink.
@@ -48,18 +34,22 @@ public:
   bool check(DiagnosticSink& sink) const;
   /// Returns the model at these sizes, one for each of sizes(). Returns nullopt if the sink got
   /// errors, also for a size outside its range.
-  std::optional<LoadedModel> at(llvm::ArrayRef<int64_t> point, DiagnosticSink& sink) const;
+  /// `refused` receives every unsupported node of an ONNX file.
+  std::optional<LoadedModel> at(llvm::ArrayRef<int64_t> point, DiagnosticSink& sink,
+                                std::vector<onnx::Refusal>* refused = nullptr) const;
 
 private:
   OpenModel(SourceManager& sources, std::string path, ModelRequest request)
       : sources_(&sources), path_(std::move(path)), request_(std::move(request)) {}
+  static std::optional<OpenModel> of_file(OpenModel model, DiagnosticSink& sink);
   static std::optional<OpenModel> of_program(OpenModel model, Program program,
                                              DiagnosticSink& sink);
 
   SourceManager* sources_;
   std::string path_;
   ModelRequest request_;
-  std::shared_ptr<const Program> program_; // null for an .onnx file
+  std::shared_ptr<const Program> program_;      // null for an .onnx file
+  std::shared_ptr<const onnx::ModelFile> file_; // of an .onnx file
   /// For an .onnx file, whose import adds texts to the sources.
   std::shared_ptr<std::mutex> importing_ = std::make_shared<std::mutex>();
   std::vector<OpenSize> sizes_;

@@ -1,7 +1,7 @@
 // `tg check`: reports all errors that files have without running them. Each file is checked
 // by itself; with --model or --set, that model is also instantiated. --verbose prints the
 // size of the models.
-#include "compiler/api/files/model.h"
+#include "compiler/api/files/generic_model.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
 #include "compiler/rules/from_ast.h"
@@ -88,14 +88,33 @@ std::string proved_shapes(const Program& program) {
   return text;
 }
 
+/// Checks an ONNX file; one with open sizes for all of them.
+std::string check_onnx(Session& session, const std::string& path) {
+  const Options& o = session.options;
+  Result<ModelRequest> request = model_request(o);
+  if (!request) return session.sink.report(std::move(request.error())), "";
+  request->shared = o.files.size() > 1;
+  std::optional<OpenModel> file = OpenModel::open(session.sources, path, *request, session.sink);
+  if (!file) return "";
+  if (!file->is_open()) {
+    std::optional<LoadedModel> model = load(session, path, request->shared);
+    return model && o.verbose ? description(model->graph) : "";
+  }
+  std::optional<GenericModel> model = fit_model(*file, session.sink);
+  if (!model) return "";
+  Result<std::string> text = model->text();
+  if (!text) return session.sink.report(std::move(text.error())), "";
+  if (!check_generic_text(session.sources, path + ".tg", *text, session.sink)) return "";
+  std::string shapes = llvm::formatv("  {0}: shapes hold for {1}\n", model->sample.graph.name(),
+                                     text_of(file->sizes()));
+  return shapes + (o.verbose ? description(model->sample.graph) : "");
+}
+
 /// Returns remarks on the file's models besides errors: those that could not be built, and with
 /// --verbose the size of the selected model, or of all.
 std::string check_file(Session& session, const std::string& path) {
   const Options& o = session.options;
-  if (is_onnx_path(path)) {
-    std::optional<LoadedModel> model = load(session, path, o.files.size() > 1);
-    return model && o.verbose ? description(model->graph) : "";
-  }
+  if (is_onnx_path(path)) return check_onnx(session, path);
   Program program = load_program(session.sources, library(), path, session.sink);
   if (!session.sink.failed() && has_rules(program)) check_rules(session, path);
   bool chosen = !o.model.empty() || !o.set.empty();

@@ -298,12 +298,40 @@ bool is_plain(llvm::StringRef text, const TextOptions& options) {
   return options.calls.empty() && !text.startswith("fn ") && !text.contains("\nfn ");
 }
 
-std::optional<Graph> read_back(const std::string& text, const ModuleLoader& library) {
+/// A graph to which a text must read back with these settings.
+struct Wanted {
+  ModelSettings settings;
+  Graph graph;
+};
+
+/// Returns "" if the text reads back to the graphs, else the first fault.
+std::string fault_of(const std::string& text, llvm::ArrayRef<Wanted> wanted,
+                     const ModuleLoader& library) {
   SourceManager sources;
   DiagnosticSink sink;
   Program program = load_program(sources, library, sources.add("imported.tg", text), sink);
-  if (sink.failed() || !check_names(program, sink)) return std::nullopt;
-  return instantiate(program, /*model=*/"", {}, std::make_shared<Symbols>(), sink);
+  if (!sink.failed()) check_names(program, sink);
+  for (const Wanted& one : wanted) {
+    std::optional<Graph> read;
+    if (!sink.failed())
+      read = instantiate(program, /*model=*/"", one.settings, std::make_shared<Symbols>(), sink);
+    if (!read || sink.failed()) return sink.all().empty() ? "unknown" : sink.all()[0].message;
+    if (std::string fault = difference(*read, one.graph); !fault.empty()) return fault;
+  }
+  return "";
+}
+
+/// Names values, and finds calls of functions whose names the text does not use otherwise.
+std::vector<GraphCall> free_calls(const Graph& graph,
+                                  llvm::DenseMap<uint32_t, std::string>& names) {
+  Graph wanted = with_text_names(graph);
+  std::vector<GraphCall> calls = library_calls(graph, names);
+  llvm::erase_if(calls, [&](const GraphCall& call) { // if the model or an input has its name
+    return call.function == wanted.name() || llvm::any_of(wanted.inputs(), [&](NodeId input) {
+             return wanted.attr(input, 0).text == call.function;
+           });
+  });
+  return calls;
 }
 
 } // namespace
@@ -313,23 +341,42 @@ std::string import_text(const Graph& graph, const llvm::DenseMap<uint32_t, std::
   llvm::DenseMap<uint32_t, std::string> names = readable_names(graph, of_file);
   TextOptions options;
   options.names = &names;
-  Graph wanted = with_text_names(graph);
-  std::vector<GraphCall> calls = library_calls(graph, names);
-  llvm::erase_if(calls, [&](const GraphCall& call) { // if the model or an input has its name
-    return call.function == wanted.name() || llvm::any_of(wanted.inputs(), [&](NodeId input) {
-             return wanted.attr(input, 0).text == call.function;
-           });
-  });
+  std::vector<GraphCall> calls = free_calls(graph, names);
+  Wanted wanted{{}, with_text_names(graph)};
   for (bool functions : {true, false}) {
     options.calls = calls;
     options.functions = functions;
     std::string text = to_text(graph, options);
-    if (is_plain(text, options)) return text;
-    std::optional<Graph> read = read_back(text, library);
-    if (read && difference(*read, wanted).empty()) return text;
+    if (is_plain(text, options) || fault_of(text, wanted, library).empty()) return text;
   }
   options.calls = {};
   return to_text(graph, options);
+}
+
+Result<std::string> import_text(const OpenGraph& graph, llvm::ArrayRef<GraphAt> checks,
+                                const llvm::DenseMap<uint32_t, std::string>& of_file,
+                                const ModuleLoader& library) {
+  llvm::DenseMap<uint32_t, std::string> names = readable_names(graph.sample, of_file);
+  TextOptions options;
+  options.names = &names;
+  std::vector<GraphCall> calls = free_calls(graph.sample, names);
+  std::vector<Wanted> wanted;
+  for (const GraphAt& check : checks) {
+    Wanted& one = wanted.emplace_back(Wanted{{}, with_text_names(*check.graph)});
+    for (size_t i = 0; i < graph.sizes.size(); ++i)
+      one.settings[graph.sizes[i].name] = Value::of_int(check.point[i]);
+  }
+  std::string fault;
+  for (bool called : {true, false})
+    for (bool functions : {true, false}) {
+      options.calls = called ? llvm::makeArrayRef(calls) : llvm::ArrayRef<GraphCall>();
+      options.functions = functions;
+      std::string text = to_text(graph, options);
+      fault = fault_of(text, wanted, library);
+      if (fault.empty()) return text;
+    }
+  return error(Code::internal, "the generic text of `{0}` does not read back: {1}",
+               graph.sample.name(), fault);
 }
 
 } // namespace tg

@@ -622,9 +622,95 @@ def nested():
         g.write()
 
 
+def dynamic():
+    """A causal text model whose batch and length are open, with the shape arithmetic of exporters."""
+    g = Graph("dynamic")
+    g.input("ids", ["batch", "sequence"], INT64)
+    g.integers("zero", [0]), g.integers("one", [1]), g.integers("two", [2]), g.integers("four", [4])
+    g.integers("rest", [-1]), g.number("hidden", -1e4)
+    g.tensors += [Tensor("first", [], [0], INT64), Tensor("next", [], [1], INT64)]
+    g.node("Shape", ["ids"], "shape")
+    batch = g.node("Gather", ["shape", "zero"], "batch_of_ids")
+    length = g.node("Gather", ["shape", "one"], "length_of_ids")
+    count = g.node("Squeeze", [length, "zero"], "count")
+    places = g.node("Range", ["first", count, "next"], "places")
+    position = g.node("Gather", [g.weight("positions.weight", [32, 8]), places], "position")
+    x = g.node("Add", [g.node("Gather", [g.weight("words.weight", [16, 8]), "ids"], "word"), position], "embedded")
+    row = g.node("Unsqueeze", [places, "one"], "row")
+    later = g.node("Less", [row, places], "later")
+    heads = g.node("Concat", [batch, length, "two", "four"], "heads", axis=0)
+    whole = g.node("Concat", [batch, length, "rest"], "whole", axis=0)
+    for i in range(2):
+        scope = f"/layers/layers.{i}"
+
+        def projected(name):
+            w = g.weight(f"layers.{i}.{name}.weight", [8, 8])
+            parts = g.node("Reshape", [g.node("MatMul", [x, w], f"{scope}/{name}/MatMul_output_0"), heads],
+                           f"{scope}/{name}/Reshape_output_0")
+            return g.node("Transpose", [parts], f"{scope}/{name}/Transpose_output_0",
+                          perm=[0, 2, 3, 1] if name == "k" else [0, 2, 1, 3])
+
+        scores = g.node("MatMul", [projected("q"), projected("k")], f"{scope}/MatMul_output_0")
+        hidden = g.node("Where", [later, "hidden", scores], f"{scope}/Where_output_0")
+        weights = g.node("Softmax", [hidden], f"{scope}/Softmax_output_0", axis=-1)
+        mixed = g.node("MatMul", [weights, projected("v")], f"{scope}/MatMul_1_output_0")
+        back = g.node("Reshape", [g.node("Transpose", [mixed], f"{scope}/Transpose_output_0", perm=[0, 2, 1, 3]), whole],
+                      f"{scope}/Reshape_output_0")
+        x = g.node("Add", [x, back], f"{scope}/Add_output_0")
+    g.node("Identity", [x], "y")
+    g.output("y", ["batch", "sequence", 8])
+    g.write()
+
+
+def pooled():
+    """A convolution and a pool over an image of open size, and an unnamed batch."""
+    g = Graph("pooled")
+    g.inputs.append([(1, "image"), (2, [(1, [(1, FLOAT), (2, [(1, []), (1, [(1, 3)]), (1, [(2, "height")]),
+                                                               (1, [(2, "image")])])])])])
+    x = g.node("Conv", ["image", g.weight("w", [4, 3, 3, 3])], "convolved", pads=[1, 1, 1, 1], strides=[2, 2])
+    x = g.node("MaxPool", [x], "halved", kernel_shape=[2, 2], strides=[2, 2])
+    g.integers("rows", [0, 4, -1])
+    g.node("Reshape", [x, "rows"], "y")
+    g.output("y", ["n", 4, "cells"])
+    g.write()
+
+
+def fixed_parts():
+    """What has no generic form: a branch that depends on a size, steps of an LSTM, a logarithm of a size."""
+    g = Graph("branch_on_size")
+    g.input("x", ["rows", "columns"])
+    g.tensors.append(Tensor("many", [], [40], INT64))
+    g.tensors.append(Tensor("place", [], [1], INT64))
+    columns = g.node("Gather", [g.node("Shape", ["x"], "shape"), "place"], "columns_of_x")
+    g.node("Greater", [columns, "many"], "is_wide")
+    branches = {}
+    for branch, op in (("then_branch", "Relu"), ("else_branch", "Neg")):
+        inner = branches[branch] = Graph(branch)
+        inner.node(op, ["x"], branch + "_y")
+        inner.output(branch + "_y", ["rows", "columns"])
+    g.node("If", ["is_wide"], "y", **branches)
+    g.output("y", ["rows", "columns"])
+    g.write()
+
+    g = Graph("open_steps")
+    g.input("x", ["steps", 2, 3])
+    g.node("LSTM", ["x", g.weight("w", [1, 8, 3]), g.weight("r", [1, 8, 2])], "y", hidden_size=2)
+    g.output("y", ["steps", 1, 2, 2])
+    g.write()
+
+    g = Graph("logarithm_of_size")
+    g.input("x", ["rows", 8])
+    g.tensors.append(Tensor("place", [], [0], INT64))
+    rows = g.node("Gather", [g.node("Shape", ["x"], "shape"), "place"], "rows_of_x")
+    factor = g.node("Log", [g.node("Cast", [rows], "as_float", to=FLOAT)], "factor")
+    g.node("Mul", ["x", factor], "y")
+    g.output("y", ["rows", 8])
+    g.write()
+
+
 if __name__ == "__main__":
     for write in (layers, pieces, steps, modules, attentions, exported_attentions, attention_nodes,
                   rotary, heads, group_norms, recurrent, kept, kept_attention, unsupported, missing_data,
                   truncated, cyclic, same_names,
-                  contradictions, overflows, scalar_input, nested):
+                  contradictions, overflows, scalar_input, nested, dynamic, pooled, fixed_parts):
         write()

@@ -64,6 +64,7 @@ public:
   Emitter& emit() { return emitter_; }
   Bodies& bodies() { return bodies_; }
   llvm::StringRef op() const { return node_.op_type(); }
+  std::string name() const { return name_of(node_); }
   /// Version of the operator set of the node.
   int version() const { return version_; }
   /// True if the node is kept (read/keep.h): only the types of its results are used.

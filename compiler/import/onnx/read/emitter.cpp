@@ -6,18 +6,25 @@ namespace tg::onnx {
 
 /// Replaces a small node that depends only on constants by a constant.
 NodeId Emitter::simplified(NodeId made) {
-  if (!graph().node(made).weight_only || type(made).elements() > kMostFolded) return made;
+  if (!graph().node(made).weight_only || type(made).elements() > most_folded_) return made;
   std::vector<Literal> operands;
+  bool sized = false;
   for (NodeId x : graph().operands(made)) {
     bool absent = type(x).is_none();
+    sized |= sized_.contains(x.index);
     if (!absent && graph().node(x).op != OpKind::Constant) return made;
     if (!absent && type(x).elements() > kMostKnown) return made;
     operands.push_back(absent ? Literal{} : literal_of(graph(), x));
   }
   const Node& node = graph().node(made);
+  // Only integer expressions of sizes are found from their values.
+  if (sized && is_float(dtype(made)) && node.op != OpKind::Cast) return made;
   std::optional<Literal> result =
       evaluate(graph(), node.op, graph().attrs(made), type(made), operands);
-  return result ? literal(*result) : made;
+  if (!result) return made;
+  NodeId folded = literal(*result);
+  if (sized) sized_.insert(folded.index);
+  return folded;
 }
 
 // --- leaves --------------------------------------------------------------------------------------
@@ -32,6 +39,18 @@ static bool is_countable(const Shape& shape) {
 NodeId Emitter::literal(const Literal& literal) {
   NodeId made = is_countable(literal.type.shape) ? constant_of(graph(), literal) : NodeId();
   return made.valid() ? made : filled(0, literal.type);
+}
+
+NodeId Emitter::indices(Ints values) {
+  auto size = static_cast<int64_t>(values.size());
+  constexpr int64_t kShort = 4;
+  if (size <= std::max(most_folded_, kShort)) return NodeBuilder::indices(values);
+  int64_t step = values[1] - values[0];
+  for (size_t i = 1; i < values.size(); ++i)
+    if (values[i] - values[i - 1] != step) return NodeBuilder::indices(values);
+  NodeId places = iota({DType::I64, {size}}, 0);
+  if (step != 1) places = mul(places, static_cast<double>(step));
+  return values[0] == 0 ? places : add(places, static_cast<double>(values[0]));
 }
 
 NodeId Emitter::weight(const schema::Tensor& tensor, llvm::StringRef name, const TensorType& type) {

@@ -14,6 +14,7 @@
 #include "compiler/import/onnx/file/model_file.h"
 #include "compiler/import/onnx/file/origins.h"
 #include "compiler/ir/whole_ranges.h"
+#include "lang/core/sizes/region.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/StringSet.h>
@@ -37,6 +38,15 @@ struct ImportOptions {
   /// Initialisers that stay weights, however small: a record in the file says from which weights
   /// they were computed.
   llvm::StringSet<> folded = {};
+  /// Shapes of inputs with names of open sizes, as texts: {"1", "S", "64"}.
+  std::map<std::string, std::vector<std::string>> named_shapes = {};
+  /// Sizes that are expressions of others, by name: {"total", "past + 1"}.
+  std::map<std::string, std::string> computed_dims = {};
+  /// Ranges of sizes that stay open, by name.
+  std::map<std::string, sizes::Interval> ranges = {};
+  /// Values of more elements than this stay operators. Set where a file is imported at several
+  /// sizes, to find what depends on them.
+  std::optional<int64_t> most_folded = {};
 };
 
 /// A weight of the graph whose elements are in the file.
@@ -66,6 +76,9 @@ struct Imported {
   InputRanges ranges = {};             // of integers of types that Tangram does not have
   /// "LSTM `/rnn/LSTM`": those that could not be kept.
   std::vector<std::string> written_out = {};
+  /// "`/If_3` takes its then_branch": branches that known conditions decided, which may depend on
+  /// sizes.
+  std::vector<std::string> decisions = {};
 };
 
 /// Imports a file. nullopt if the sink got errors. `refused`, if given, receives every rejected

@@ -5,7 +5,10 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/StringSet.h>
 
+#include <llvm/ADT/StringExtras.h>
+
 #include "compiler/import/onnx/file/elements.h"
+#include "compiler/import/onnx/read/input_dims.h"
 #include "compiler/import/onnx/read/keep.h"
 #include "compiler/import/onnx/read/module_path.h"
 #include "compiler/import/onnx/read/order.h"
@@ -47,11 +50,6 @@ std::string function_key(llvm::StringRef domain, llvm::StringRef name, llvm::Str
   return (domain_of(domain) + ":" + name + ":" + overload).str();
 }
 
-/// Returns the symbol of a size; some exporters write "?" for a size without one.
-llvm::StringRef symbol_of(const schema::Shape::Dimension& dim) {
-  return dim.dim_param() == "?" ? llvm::StringRef() : llvm::StringRef(dim.dim_param());
-}
-
 std::string title(const schema::Node& node) {
   return domain_of(node.domain()).empty() ? node.op_type() : node.domain() + "." + node.op_type();
 }
@@ -82,7 +80,8 @@ public:
   Importer(std::shared_ptr<const ModelFile> file, const ImportOptions& options,
            DiagnosticSink& sink)
       : file_(std::move(file)), options_(options), sink_(sink),
-        graph_(std::make_shared<Symbols>(), file_->model().graph().name()), emit_(graph_, *file_),
+        graph_(std::make_shared<Symbols>(), file_->model().graph().name()),
+        emit_(graph_, *file_, options.most_folded),
         keeper_(emit_, file_->model().graph(), options.keep_for),
         facts_{0, {}, Graph(graph_.shared_symbols())} {}
 
@@ -98,8 +97,7 @@ private:
   bool add_inputs(Scope& scope);
   bool has_default(const schema::ValueInfo& input, Scope& scope);
   std::optional<TensorType> input_type(const schema::ValueInfo& input);
-  bool bind_given_shape(const schema::ValueInfo& input);
-  bool check_options();
+  bool check_sizes();
   bool add_outputs(Scope& scope);
   void read_renamed();
   void add_padded_output(const std::string& name, const FileValue& rows);
@@ -137,8 +135,7 @@ private:
   llvm::StringMap<std::string> renamed_; // outputs of the file: their names in the graph
   llvm::StringMap<int> opsets_;
   llvm::StringMap<const schema::Function*> functions_;
-  std::map<std::string, int64_t> dims_;      // symbolic dimensions, as given or bound by --shape
-  std::vector<std::string> open_;            // unknown sizes of inputs
+  InputDims dims_;
   std::map<std::string, std::string> stale_; // values with another declared shape: both shapes
   llvm::DenseMap<uint32_t, std::string> names_;
   llvm::StringSet<> outputs_;
@@ -196,36 +193,7 @@ bool Importer::read_functions() {
 
 // --- inputs and outputs --------------------------------------------------------------------------
 
-/// Binds symbolic dimensions by `--shape` of this input.
-bool Importer::bind_given_shape(const schema::ValueInfo& input) {
-  auto given = options_.shapes.find(input.name());
-  if (given == options_.shapes.end()) return true;
-  const schema::Type::OfTensor& tensor = input.type().tensor_type();
-  if (!tensor.has_shape()) return true;
-  const std::vector<int64_t>& sizes = given->second;
-  if (static_cast<int>(sizes.size()) != tensor.shape().dim_size())
-    return bad("the shape given for `" + input.name() + "` has " + llvm::Twine(sizes.size()) +
-                   " sizes, but the input has " + llvm::Twine(tensor.shape().dim_size()),
-               Code::usage);
-  for (int i = 0; i < tensor.shape().dim_size(); ++i) {
-    const schema::Shape::Dimension& dim = tensor.shape().dim(i);
-    int64_t size = sizes[static_cast<size_t>(i)];
-    std::string which = "size " + std::to_string(i + 1) + " of the input `" + input.name() + "`";
-    if (dim.has_dim_value() && dim.dim_value() > 0 && dim.dim_value() != size)
-      return bad(which + " is " + llvm::Twine(dim.dim_value()) + ", and " + llvm::Twine(size) +
-                     " is given",
-                 Code::usage);
-    if (symbol_of(dim).empty()) continue;
-    auto [bound, first] = dims_.try_emplace(symbol_of(dim).str(), size);
-    if (!first && bound->second != size)
-      return bad(which + " is `" + symbol_of(dim) + "`, which is " + llvm::Twine(bound->second) +
-                     " elsewhere, and " + llvm::Twine(size) + " is given",
-                 Code::usage);
-  }
-  return true;
-}
-
-/// Returns nullopt if a size is unknown, which is recorded, or wrong.
+/// Returns nullopt if a size is open, or the type is wrong.
 std::optional<TensorType> Importer::input_type(const schema::ValueInfo& input) {
   if (!input.type().has_tensor_type()) {
     bad("the input `" + input.name() + "` is not a tensor", Code::unsupported);
@@ -242,62 +210,14 @@ std::optional<TensorType> Importer::input_type(const schema::ValueInfo& input) {
     return std::nullopt;
   }
   TensorType type{*dtype, {}};
-  auto given = options_.shapes.find(input.name());
-  if (given != options_.shapes.end()) {
-    type.shape.assign(given->second.begin(), given->second.end());
-    return type;
+  auto dims = dims_.inputs.find(input.name());
+  if (dims == dims_.inputs.end()) return std::nullopt;
+  for (const InputDim& dim : dims->second) {
+    std::optional<int64_t> size = dim.value(dims_.fixed);
+    if (!size) return std::nullopt;
+    type.shape.push_back(*size);
   }
-  if (!tensor.has_shape()) {
-    open_.push_back("the shape of `" + input.name() + "`");
-    return std::nullopt;
-  }
-  size_t open = open_.size();
-  for (const schema::Shape::Dimension& dim : tensor.shape().dim()) {
-    llvm::StringRef symbol = symbol_of(dim);
-    auto named = dims_.find(symbol.str());
-    bool known = dim.has_dim_value() && dim.dim_value() >= 0;
-    if (known)
-      type.shape.push_back(dim.dim_value());
-    else if (!symbol.empty() && named != dims_.end())
-      type.shape.push_back(named->second);
-    else if (!symbol.empty())
-      open_.push_back("`" + symbol.str() + "` of `" + input.name() + "`");
-    else
-      open_.push_back("size " + std::to_string(type.shape.size() + 1) + " of `" + input.name() +
-                      "`");
-    if (open_.size() > open) type.shape.push_back(1);
-  }
-  if (open_.size() > open) return std::nullopt;
   return type;
-}
-
-bool Importer::check_options() {
-  const schema::Graph& graph = file_->model().graph();
-  std::vector<llvm::StringRef> inputs, dims;
-  for (const schema::ValueInfo& input : graph.input()) {
-    inputs.push_back(input.name());
-    for (const schema::Shape::Dimension& dim : input.type().tensor_type().shape().dim())
-      if (!symbol_of(dim).empty()) dims.push_back(symbol_of(dim));
-  }
-  auto unknown = [&](const std::string& name, llvm::ArrayRef<llvm::StringRef> names,
-                     const char* what) {
-    Diagnostic d = error(Code::usage, "`{0}` has no {1} `{2}`", file_->file_name(), what, name);
-    if (llvm::StringRef near = near_miss(name, names); !near.empty())
-      d.help = llvm::formatv("did you mean `{0}`?", near).str();
-    sink_.report(std::move(d));
-    broken_ = true;
-  };
-  for (const auto& [name, sizes] : options_.shapes) {
-    if (!llvm::is_contained(inputs, name)) unknown(name, inputs, "input");
-    for (int64_t size : sizes)
-      if (size < 0)
-        return bad("the shape given for `" + name + "` has a negative size", Code::usage);
-  }
-  for (const auto& [name, size] : options_.dims) {
-    if (!llvm::is_contained(dims, name)) unknown(name, dims, "dimension");
-    if (size < 0) return bad("the dimension `" + name + "` is given a negative size", Code::usage);
-  }
-  return !broken_;
 }
 
 /// Returns true if an input is a weight whose value is in the file. Since version 4 of the format
@@ -305,7 +225,7 @@ bool Importer::check_options() {
 bool Importer::has_default(const schema::ValueInfo& input, Scope& scope) {
   auto initializer = scope.initializers.find(input.name());
   if (initializer == scope.initializers.end()) return false;
-  if (options_.shapes.count(input.name())) {
+  if (dims_.inputs.count(input.name())) { // a shape is given
     scope.initializers.erase(initializer);
     return false;
   }
@@ -315,11 +235,14 @@ bool Importer::has_default(const schema::ValueInfo& input, Scope& scope) {
 }
 
 bool Importer::add_inputs(Scope& scope) {
-  dims_ = options_.dims;
-  if (!check_options()) return false;
+  Result<InputDims> dims = input_dims(*file_, options_);
+  if (!dims) {
+    sink_.report(std::move(dims.error()));
+    broken_ = true;
+    return false;
+  }
+  dims_ = std::move(*dims);
   const schema::Graph& graph = file_->model().graph();
-  for (const schema::ValueInfo& input : graph.input())
-    if (!bind_given_shape(input)) return false;
   for (const schema::ValueInfo& input : graph.input()) {
     if (has_default(input, scope)) continue;
     std::optional<TensorType> type = input_type(input);
@@ -338,9 +261,16 @@ bool Importer::add_inputs(Scope& scope) {
     if (element != facts_.elements.end()) value = FileValue::narrow(node, *type, element->second);
     if (llvm::is_contained(type->shape, 0)) value.kind = Kind::Empty;
   }
-  if (open_.empty()) return true;
-  std::string list;
-  for (size_t i = 0; i < open_.size(); ++i) list += (i ? ", " : "") + open_[i];
+  return check_sizes();
+}
+
+/// Reports sizes that are still open.
+bool Importer::check_sizes() {
+  std::vector<std::string> open;
+  for (const std::string& input : dims_.unranked) open.push_back("the shape of `" + input + "`");
+  for (const OpenDim& dim : dims_.open) open.push_back(dim.place);
+  if (open.empty()) return true;
+  std::string list = llvm::join(open, ", ");
   sink_.report(error(Code::not_constant, "`{0}` does not fix {1}", file_->file_name(), list)
                    .suggest("set symbolic dimensions with --dim NAME=N, whole shapes with --shape "
                             "INPUT=1,3,224,224"));
@@ -764,9 +694,16 @@ std::optional<Imported> Importer::run(std::vector<Refusal>* refused) {
     kept = keeper_.finish();
     facts = finish_facts();
   }
-  Imported imported{
-      std::move(graph_), std::move(file_), emit_.weights(),   std::move(names_),    ops_,
-      std::move(kept),   std::move(facts), std::move(ranges), keeper_.written_out()};
+  Imported imported{std::move(graph_),
+                    std::move(file_),
+                    emit_.weights(),
+                    std::move(names_),
+                    ops_,
+                    std::move(kept),
+                    std::move(facts),
+                    std::move(ranges),
+                    keeper_.written_out(),
+                    emit_.decisions()};
   return imported;
 }
 

@@ -61,6 +61,8 @@ void write_if(Call& call) {
   std::optional<bool> known = known_condition(call, condition);
   if (call.failed()) return;
   if (known) {
+    call.emit().decide("`" + call.name() + "` takes its " +
+                       (*known ? "then_branch" : "else_branch"));
     std::optional<Values> taken = call.bodies().run(*known ? *then_branch : *else_branch, {});
     if (!taken) return refuse_results(call);
     if (!matches_results(call, *taken)) return;

@@ -37,8 +37,8 @@ std::optional<PlacesOfWindows> places_of_windows(Ints places, Ints shape) {
   return found;
 }
 
-/// Known indices of pieces and of windows: no gather.
-NodeId gather_known(Emitter& e, NodeId x, const Literal& indices, int64_t axis) {
+/// Known indices of pieces and of windows: no gather. `node`, if given, computes the indices.
+NodeId gather_known(Emitter& e, NodeId x, NodeId node, const Literal& indices, int64_t axis) {
   int64_t size = e.shape(x)[static_cast<size_t>(axis)];
   Shape places(indices.ints.begin(), indices.ints.end());
   for (int64_t& place : places) {
@@ -57,6 +57,11 @@ NodeId gather_known(Emitter& e, NodeId x, const Literal& indices, int64_t axis) 
                  {"step", Value::of_int(windows->step)},
                  {"dilation", Value::of_int(windows->dilation)}});
   }
+  bool run = true;
+  for (size_t i = 1; i < places.size(); ++i) run &= places[i] == places[i - 1] + 1;
+  if (!run && node.valid() &&
+      e.depends_on_sizes(node)) // a list would have as many elements as the size
+    return e.gather(x, from_front(e, node, size), axis);
   NodeId taken = e.take(x, axis, places);
   if (!taken.valid()) return taken;
   Shape to(e.shape(taken).begin(), e.shape(taken).end());
@@ -82,7 +87,7 @@ void gather(Call& call) {
   }
   NodeId x = call.input(0), indices = indices_of(call, 1);
   if (std::optional<Literal> known = e.known(indices); known && known->is_whole())
-    return call.result(gather_known(e, x, *known, axis));
+    return call.result(gather_known(e, x, indices, *known, axis));
   call.result(e.gather(x, from_front(e, indices, type[static_cast<size_t>(axis)]), axis));
 }
 
@@ -114,7 +119,7 @@ void gather_nd(Call& call) {
   NodeId places = row_places(e, indices, shape, batch);
   x = e.reshape(x, rows);
   if (std::optional<Literal> known = e.known(places); known && known->is_whole())
-    return call.result(gather_known(e, x, *known, 0));
+    return call.result(gather_known(e, x, NodeId(), *known, 0));
   call.result(e.gather(x, places, 0));
 }
 

@@ -254,7 +254,7 @@ NodeId padded_axis(Emitter& e, NodeId x, size_t axis, const Padding& padding,
     for (int64_t i = from; i < to; ++i) places.push_back(source_of(i, size, mode));
     return e.take(x, static_cast<int64_t>(axis), places);
   };
-  if (size <= kMostFolded) return part(-before, size + after);
+  if (size <= e.most_folded()) return part(-before, size + after);
   llvm::SmallVector<NodeId, 3> parts;
   if (before > 0) parts.push_back(part(-before, 0));
   parts.push_back(x);
@@ -313,7 +313,13 @@ void pad(Call& call) {
     if (!known) return call.result(padded_with(e, x, *padding, given));
     value = known->is_whole() ? Value::of_int(known->ints[0]) : Value::of_float(known->reals[0]);
   }
-  call.result(e.pad(x, padding->before, padding->after, value));
+  // Padding that follows from sizes is 0 for some of them only.
+  bool open = call.version() >= 11 && e.depends_on_sizes(call.input(1));
+  call.result(open ? e.op(OpKind::Pad, {x},
+                          {{"before", Value::of_ints(padding->before)},
+                           {"after", Value::of_ints(padding->after)},
+                           {"value", value}})
+                   : e.pad(x, padding->before, padding->after, value));
 }
 
 // --- triangles -----------------------------------------------------------------------------------

@@ -13,9 +13,11 @@ namespace {
 using Kind = FileValue::Kind;
 
 /// Sets an i64 vector as the result; it may be empty.
-void result_list(Call& call, Ints values) {
+void result_list(Call& call, Ints values, bool is_sizes = false) {
   if (values.empty()) return call.result(0, FileValue::empty({DType::I64, {0}}));
-  call.result(call.emit().indices(values));
+  Literal list{{DType::I64, {static_cast<int64_t>(values.size())}}, {}, {}};
+  list.ints.assign(values.begin(), values.end());
+  call.result(is_sizes ? call.emit().sizes(list) : call.emit().literal(list));
 }
 
 bool has_empty(Ints shape) { return llvm::is_contained(shape, 0); }
@@ -83,7 +85,7 @@ template <class Number> void range(Call& call, Number start, Number limit, Numbe
   if (call.failed()) return;
   TensorType type{call.type(0).dtype, {elements_between(start, limit, delta)}};
   if (type.shape[0] == 0) return call.result(0, FileValue::empty(type));
-  if (type.shape[0] <= kMostFolded) {
+  if (type.shape[0] <= e.most_folded()) {
     Literal all{type, {}, {}};
     for (int64_t i = 0; i < type.shape[0]; ++i)
       if constexpr (std::is_same_v<Number, int64_t>)
@@ -160,8 +162,10 @@ void shape(Call& call) {
   if (is_open(call) && start <= call.value(0).axis && call.value(0).axis < end)
     return call.result(call.emit().slice(sizes_of(call.emit(), call.value(0)), 0, start, end));
   Ints all = type.shape;
-  result_list(call, all.slice(static_cast<size_t>(start),
-                              static_cast<size_t>(std::max<int64_t>(end - start, 0))));
+  result_list(
+      call,
+      all.slice(static_cast<size_t>(start), static_cast<size_t>(std::max<int64_t>(end - start, 0))),
+      /*is_sizes=*/true);
 }
 
 void size(Call& call) {
@@ -171,7 +175,7 @@ void size(Call& call) {
     return call.result(call.emit().mul(rows.count, static_cast<double>(others)));
   }
   TensorType type = call.type(0);
-  call.result(call.emit().literal({{DType::I64, {}}, {type.elements()}, {}}));
+  call.result(call.emit().sizes({{DType::I64, {}}, {type.elements()}, {}}));
 }
 
 // --- the same elements under another shape -------------------------------------------------------
