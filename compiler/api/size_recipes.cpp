@@ -123,6 +123,7 @@ private:
 
   double worst_loss(size_t recipe, std::optional<size_t> along) const;
   bool varies(const Tried& tried, size_t along) const;
+  double mean_cost(size_t recipe) const;
   size_t best_single() const;
   size_t deciding_size(size_t single) const;
   std::vector<size_t> covering(llvm::ArrayRef<const Tried*> axis) const;
@@ -267,6 +268,13 @@ double SizeSearch::worst_loss(size_t recipe, std::optional<size_t> along) const 
   return worst;
 }
 
+/// Returns the mean of the logarithms of a recipe's costs.
+double SizeSearch::mean_cost(size_t recipe) const {
+  double sum = 0;
+  for (const Tried& tried : tried_) sum += std::log(cost(tried, recipe));
+  return sum / static_cast<double>(tried_.size());
+}
+
 size_t SizeSearch::best_single() const {
   size_t best = 0;
   for (size_t r = 1; r < recipes_.size(); ++r)
@@ -339,6 +347,7 @@ std::shared_ptr<const SizeRecipes> SizeSearch::select() {
   std::vector<size_t> chosen = {single};
   if (worst_loss(single, deciding_) > kRecipeTolerance) chosen = covering(axis);
   std::vector<SizeRecipes::Serving> serving;
+  std::vector<double> served; // their mean costs
   std::optional<size_t> last;
   for (size_t i = 0; i < axis.size(); ++i) {
     size_t best = chosen[0];
@@ -349,9 +358,12 @@ std::shared_ptr<const SizeRecipes> SizeSearch::select() {
     int64_t from = last ? crossing(*axis[i - 1], *last, *axis[i], best) : range.least;
     if (last) serving.back().interval.most = from - 1;
     serving.push_back({recipes_[best].recipe, recipes_[best].searched_at, {from, range.most}});
+    served.push_back(mean_cost(best));
     last = best;
   }
-  return std::make_shared<const SizeRecipes>(std::move(sizes), deciding_, std::move(serving));
+  auto best = std::min_element(served.begin(), served.end()) - served.begin();
+  return std::make_shared<const SizeRecipes>(std::move(sizes), deciding_, std::move(serving),
+                                             static_cast<size_t>(best));
 }
 
 // --- the report

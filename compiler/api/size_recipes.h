@@ -24,8 +24,10 @@ public:
     sizes::Point searched_at;
     SizeRange interval; // of the deciding size
   };
-  SizeRecipes(std::vector<OpenSize> sizes, size_t deciding, std::vector<Serving> recipes)
-      : sizes_(std::move(sizes)), deciding_(deciding), recipes_(std::move(recipes)) {}
+  SizeRecipes(std::vector<OpenSize> sizes, size_t deciding, std::vector<Serving> recipes,
+              size_t best_overall)
+      : sizes_(std::move(sizes)), deciding_(deciding), recipes_(std::move(recipes)),
+        best_overall_(best_overall) {}
 
   llvm::ArrayRef<OpenSize> sizes() const { return sizes_; }
   /// By ascending intervals, which together are the range of the deciding size.
@@ -34,6 +36,8 @@ public:
   const tangram::Recipe& at(llvm::ArrayRef<int64_t> point) const {
     return recipes_[index_at(point)].recipe;
   }
+  /// Returns the recipe with the least geometric mean of costs at the tried sizes.
+  const Serving& best_overall() const { return recipes_[best_overall_]; }
   /// Returns "S in 1..16" for one of several recipes, and all ranges for a single one.
   std::string sizes_text(const Serving& recipe) const;
 
@@ -41,6 +45,7 @@ private:
   std::vector<OpenSize> sizes_;
   size_t deciding_ = 0;
   std::vector<Serving> recipes_;
+  size_t best_overall_ = 0;
 };
 
 /// Returns the points at which recipes are tried: the sizes of a plain run, and for each size its

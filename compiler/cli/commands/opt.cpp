@@ -194,6 +194,44 @@ Result<void> write_model(Session& session, const LoadedModel& source, const Grap
   return write_text_file(session, o.out_file, to_text(folded));
 }
 
+/// Writes one ONNX file for all open sizes, by the recipe that is best over the tried ones.
+Result<void> write_open_onnx(Session& session, const LoadedAndOptimized& optimized,
+                             std::vector<std::string>& notes) {
+  const Options& o = session.options;
+  const OpenModel& open = *optimized.open;
+  const SizeRecipes::Serving& best = optimized.recipes->best_overall();
+  auto at = [&](llvm::ArrayRef<int64_t> point) -> Result<LoadedModel> {
+    DiagnosticSink sink;
+    std::optional<LoadedModel> model = open.at(point, sink);
+    if (!model) return Diagnostic(sink.all().front()).note("at " + text_of(open.sizes(), point));
+    TG_TRY(RepeatedGraph repeated, repeat(best.recipe, model->graph));
+    model->graph = std::move(repeated.graph);
+    return std::move(*model);
+  };
+  TG_TRY(PrepareOptions options, prepare_options(o, optimized.source));
+  TG_TRY(OnnxExport exported,
+         export_open_onnx(open.sizes(), at, options, static_cast<int>(o.opset), o.out_file));
+  for (std::string& note : exported.notes) notes.push_back(std::move(note));
+  notes.push_back("the file is for all sizes: " + text_of(open.sizes()));
+  if (optimized.recipes->recipes().size() > 1)
+    notes.push_back("the file has the recipe that is best over the tried sizes, that of " +
+                    text_of(open.sizes(), best.searched_at));
+  return {};
+}
+
+/// Writes the result: for all open sizes, or else for those of a plain run, with a note.
+Result<void> write_result(Session& session, LoadedAndOptimized& optimized) {
+  Optimized& result = optimized.best.result;
+  std::vector<std::string>& notes = result.report.notes;
+  const std::optional<OpenModel>& open = optimized.open;
+  if (optimized.recipes && is_onnx_path(session.options.out_file))
+    return write_open_onnx(session, optimized, notes);
+  if (open)
+    notes.push_back("the file is for " + text_of(open->sizes(), open->sample()) +
+                    " only: set other sizes with --set");
+  return write_model(session, optimized.source, result.graph, notes);
+}
+
 size_t count_of(llvm::ArrayRef<RuleCount> counts, llvm::StringRef name) {
   const auto* row = llvm::find_if(counts, [&](const RuleCount& c) { return c.rule == name; });
   return row == counts.end() ? 0 : row->count;
@@ -229,13 +267,8 @@ int run_opt(Session& session) {
   Optimized& result = optimized->best.result;
   // With `-o -` the model goes to standard output, and the report elsewhere.
   bool model_to_stdout = o.out_file == "-";
-  if (!o.out_file.empty() && optimized->open)
-    result.report.notes.push_back("the file is for " +
-                                  text_of(optimized->open->sizes(), optimized->open->sample()) +
-                                  " only: set other sizes with --set");
   if (!o.out_file.empty())
-    if (auto written = write_model(session, optimized->source, result.graph, result.report.notes);
-        !written)
+    if (auto written = write_result(session, *optimized); !written)
       return session.fail(written.error());
   session.print_warnings();
   if (o.json) {
