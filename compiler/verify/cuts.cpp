@@ -94,7 +94,8 @@ std::vector<std::pair<NodeId, NodeId>> matches(const Joined& joined, llvm::Array
 class Cutter {
 public:
   Cutter(const Joined& joined, llvm::ArrayRef<std::pair<NodeId, NodeId>> cuts)
-      : from_(joined.graph), cut_(from_.size()), copies_(from_.size()), uses_(from_.size()),
+      : from_(joined.graph), unknown_(unused_prefix(from_, "cut")), cut_(from_.size()),
+        copies_(from_.size()), uses_(from_.size()),
         made_{Graph(std::make_shared<Symbols>(), from_.name()), {}, {}, {}, joined.ranges} {
     for (size_t i = 0; i < cuts.size(); ++i)
       cut_[cuts[i].first.index] = cut_[cuts[i].second.index] = static_cast<uint32_t>(i + 1);
@@ -113,7 +114,7 @@ public:
   Joined take() { return std::move(made_); }
 
 private:
-  static std::string leaf_name(size_t cut) { return "cut " + std::to_string(cut); }
+  std::string leaf_name(size_t cut) const { return unknown_ + " " + std::to_string(cut); }
 
   /// Copies a node to the new graph. Its users read the copy, or an unknown at a cut.
   void copy(NodeId id) {
@@ -128,6 +129,7 @@ private:
   }
 
   const Graph& from_;
+  std::string unknown_;       // prefix of the names of unknowns
   std::vector<uint32_t> cut_; // by node: the number of its cut, from 1
   std::vector<NodeId> copies_, uses_, leaves_;
   Joined made_;

@@ -5,8 +5,11 @@
 #include "compiler/verify/counterexample/narrow.h"
 #include "compiler/verify/field/check.h"
 #include "compiler/verify/integers.h"
+#include "compiler/verify/sweep.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace tg {
 
@@ -44,10 +47,9 @@ bool is_inconclusive(const PointBound& bound, size_t points, const EquivalenceOp
   return bound.log2_miss * static_cast<double>(points) > options.log2_target;
 }
 
-/// Returns `Equal` if these pairs of nodes agree at the required number of points. Their agreement
-/// implies that of the outputs of `joined`.
-std::optional<Equivalence> agreement(const Joined& same, llvm::ArrayRef<NodeId> pairs,
-                                     const Joined& joined, const EquivalenceOptions& options) {
+/// Returns `Equal` if these pairs of nodes agree at the required number of points.
+std::optional<Equivalence> field_agreement(const Joined& same, llvm::ArrayRef<NodeId> pairs,
+                                           const EquivalenceOptions& options) {
   Equivalence result;
   result.per_point = bound_of(same.graph, pairs);
   size_t points = points_of(result.per_point, options);
@@ -58,6 +60,59 @@ std::optional<Equivalence> agreement(const Joined& same, llvm::ArrayRef<NodeId> 
   result.verdict = Equivalence::Verdict::Equal;
   result.method = Equivalence::Method::Field;
   result.log2_error = result.per_point.log2_miss * static_cast<double>(points);
+  return result;
+}
+
+/// The same for pairs whose agreement implies that of the outputs of `joined`.
+std::optional<Equivalence> agreement(const Joined& same, llvm::ArrayRef<NodeId> pairs,
+                                     const Joined& joined, const EquivalenceOptions& options) {
+  std::optional<Equivalence> result = field_agreement(same, pairs, options);
+  if (result) confirm_in_float64(joined, options, *result);
+  return result;
+}
+
+/// Models that take fewer operations are compared as a whole.
+constexpr double kWorthSweep = 1e8;
+constexpr double kLog2Proofs = 20; // of an upper bound on the proofs of a sweep
+
+/// Adds a proof to an equality that needs both.
+void add_proof(const Equivalence& proof, Equivalence& all) {
+  all.method = Equivalence::Method::Field;
+  all.points = std::max(all.points, proof.points);
+  all.log2_error = std::log2(std::exp2(all.log2_error) + std::exp2(proof.log2_error));
+  PointBound &bound = all.per_point, part = proof.per_point;
+  bound.queries += part.queries;
+  bound.query_degree = std::max(bound.query_degree, part.query_degree);
+  bound.output_degree = std::max(bound.output_degree, part.output_degree);
+  bound.bits = std::max(bound.bits, part.bits);
+  bound.log2_miss = std::log2(std::exp2(bound.log2_miss) + std::exp2(part.log2_miss));
+}
+
+/// Compares large models only where their structures differ (sweep.h). nullopt if that does not
+/// show that they are equal.
+std::optional<Equivalence> check_by_structure(const Joined& joined, llvm::ArrayRef<NodeId> wanted,
+                                              const EquivalenceOptions& options) {
+  double operations = check_operations(joined.graph, wanted);
+  if (operations < kWorthSweep) return std::nullopt;
+  EquivalenceOptions each = options;
+  each.log2_target -= kLog2Proofs;
+  Equivalence result;
+  result.verdict = Equivalence::Verdict::Equal;
+  result.log2_error = result.per_point.log2_miss = -std::numeric_limits<double>::infinity();
+  auto prove = [&](const Joined& part) {
+    Pairs pairs(part);
+    if (pairs.wanted.empty()) return true;
+    if (check_bytes(part) > static_cast<double>(options.memory_limit_bytes)) return false;
+    std::optional<Equivalence> proof = field_agreement(part, pairs.wanted, each);
+    if (proof) add_proof(*proof, result);
+    return proof.has_value();
+  };
+  auto prove_with_integers = [&](const Joined& part) {
+    if (prove(part)) return true;
+    std::optional<Joined> simple = with_simple_integers(part);
+    return simple && prove(*simple);
+  };
+  if (!merge_outputs(joined, operations, prove_with_integers)) return std::nullopt;
   confirm_in_float64(joined, options, result);
   return result;
 }
@@ -125,6 +180,8 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
   Pairs pairs(joined);
   result.verdict = Equivalence::Verdict::Equal;
   if (pairs.outputs.empty()) return result;
+  if (std::optional<Equivalence> equal = check_by_structure(joined, pairs.wanted, options))
+    return std::move(*equal);
   double bytes = check_bytes(joined);
   if (bytes > static_cast<double>(options.memory_limit_bytes))
     return undecided(result, llvm::formatv("the check requires {0:f0} MB, but the limit is {1} MB",

@@ -1,6 +1,8 @@
 // Decides whether two models compute the same function.
 //
-// 1. Both become one graph (join.h); outputs that are one node are equal by construction.
+// 1. Both become one graph (join.h); outputs that are one node are equal by construction. In large
+//    models, tensors that are equal become one node as well (sweep.h), so that only the places at
+//    which their structures differ are compared, by step 2.
 // 2. The others are evaluated modulo random primes at random points (field.h), as many as bring the
 //    chance of a miss (bound.h) below the target. Agreement proves equality up to that chance; if
 //    the chance is not small, nothing is decided. If they differ, the check is repeated after

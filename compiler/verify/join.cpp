@@ -1,5 +1,6 @@
 #include "compiler/verify/join.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>
 
 namespace tg {
@@ -91,6 +92,15 @@ NodeId copy_node(const Graph& from, NodeId id, llvm::ArrayRef<NodeId> operands, 
   NodeId copy = to.add(op, attrs, operands);
   assert(copy.valid() && "a copy of a well-typed node is well typed");
   return copy;
+}
+
+std::string unused_prefix(const Graph& graph, llvm::StringRef prefix) {
+  std::string text = prefix.str();
+  auto begins_with = [&](NodeId input) {
+    return llvm::StringRef(graph.attr(input, 0).text).startswith(text);
+  };
+  while (llvm::any_of(graph.inputs(), begins_with)) text += "'";
+  return text;
 }
 
 Result<Joined> join(const Graph& a, const Graph& b) {

@@ -24,4 +24,7 @@ Result<Joined> join(const Graph& a, const Graph& b);
 /// weights is left out.
 NodeId copy_node(const Graph& from, NodeId id, llvm::ArrayRef<NodeId> operands, Graph& to);
 
+/// Returns a text that begins with `prefix`, and with which no name of an input begins.
+std::string unused_prefix(const Graph& graph, llvm::StringRef prefix);
+
 } // namespace tg
