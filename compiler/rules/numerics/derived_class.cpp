@@ -400,6 +400,10 @@ void ClassDerivation::compare(const Sides& at, size_t root) {
                  at.where);
     else if (at.floats && y.size > kSlack * x.size)
       weaken(Numerics::Risky, "the right side goes through larger terms, at " + at.where);
+    else if (at.floats && y.jumps && beyond(steps_of(all, b.value), steps_of(all, a.value)))
+      weaken(Numerics::Risky, "the right side compares or rounds to integers values that it "
+                              "computes in another order, at " +
+                                  at.where);
     else if (at.floats)
       weaken(Numerics::Reassociates, "its sides round at different points, at " + at.where);
   }

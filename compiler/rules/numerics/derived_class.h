@@ -5,7 +5,8 @@
 //   exact         the same expression for each element
 //   reassociates  equal over the reals with nothing cancelled, and through terms that are no larger
 //   risky         anything else: an operand of the left side is cancelled, terms are larger, or
-//                 functions are replaced by others that are equal over the reals; or the right side
+//                 functions are replaced by others that are equal over the reals; or values that
+//                 round differently are compared or cast to integers; or the right side
 //                 takes an exponential, or a multiple by zero, of a value that the left side does
 //                 not, which may overflow although no result is large
 //   lossy         a different cast truncates digits that the result's dtype could hold; or the

@@ -140,6 +140,15 @@ bool is_exponential(uint32_t function) {
   return function == function_of(OpKind::Exp) || function == function_of(OpKind::Expm1);
 }
 
+/// Returns true for functions that have jumps, where a rounded argument may change the result
+/// wholly.
+bool is_step(uint32_t function) {
+  for (OpKind op : {OpKind::Less, OpKind::LessEqual, OpKind::Equal, OpKind::Floor, OpKind::Round,
+                    OpKind::Sign, OpKind::Mod})
+    if (function == function_of(op)) return true;
+  return function >= kCast && function < kRow;
+}
+
 /// Returns true for functions that are finite for all finite arguments.
 bool bounded(uint32_t function) {
   for (OpKind op : {OpKind::Tanh, OpKind::Erf, OpKind::Sin, OpKind::Cos, OpKind::Sign,
@@ -173,7 +182,11 @@ uint32_t Expressions::intern(Node node) {
     hash = mixed(hash, node.plain);
   node.finite = stays_finite(node);
   node.raises = node.kind == Kind::Call && is_exponential(node.op);
-  for (uint32_t arg : node.args) node.raises |= nodes_[arg].raises;
+  node.jumps = node.kind == Kind::Call && is_step(node.op);
+  for (uint32_t arg : node.args) {
+    node.raises |= nodes_[arg].raises;
+    node.jumps |= nodes_[arg].jumps;
+  }
   node.hash = hash >> 2; // avoids the map's own marks
   if (node.kind != Kind::Whole) node.whole = whole_value(node, nodes_);
   auto [at, fresh] = by_hash_.try_emplace(node.hash, static_cast<uint32_t>(nodes_.size()));
@@ -244,6 +257,21 @@ llvm::DenseSet<uint64_t> Expressions::exponents(uint32_t value) const {
     open.insert(open.end(), node.args.begin(), node.args.end());
     if (node.kind == Kind::Call && is_exponential(node.op) && !literal_of(node.args[0]))
       found.insert(nodes_[node.args[0]].plain);
+  }
+  return found;
+}
+
+llvm::DenseSet<uint64_t> steps_of(const Expressions& all, uint32_t value) {
+  llvm::DenseSet<uint64_t> found;
+  llvm::DenseSet<uint32_t> seen;
+  std::vector<uint32_t> open = {value};
+  while (!open.empty()) {
+    uint32_t at = open.back();
+    open.pop_back();
+    const Expressions::Node& node = all.node(at);
+    if (!node.jumps || !seen.insert(at).second) continue;
+    open.insert(open.end(), node.args.begin(), node.args.end());
+    if (node.kind == Kind::Call && is_step(node.op)) found.insert(node.hash);
   }
   return found;
 }

@@ -49,6 +49,7 @@ public:
     uint8_t held = 0;    // dtypes that hold the value exactly, one bit each
     bool finite = false; // for all finite leaves
     bool raises = false; // contains an exponential
+    bool jumps = false;  // contains a step (steps_of)
   };
 
   /// Scalars belong to the latest Expressions object of this thread that is still alive.
@@ -124,6 +125,10 @@ private:
   llvm::DenseSet<uint64_t> dropped_;
   Expressions* outer_;
 };
+
+/// Returns the hashes of the functions in the value whose result jumps at some argument, such as
+/// comparisons and casts to integers. Equal hashes are computed from the same bits.
+llvm::DenseSet<uint64_t> steps_of(const Expressions& all, uint32_t value);
 
 inline Traced operator+(Traced x, Traced y) { return Expressions::current().add(x, y); }
 inline Traced operator-(Traced x) { return Expressions::current().neg(x); }
