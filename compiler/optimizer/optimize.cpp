@@ -248,14 +248,28 @@ public:
 
   /// Searches again from the form in which the result is used, where a later optimisation of the
   /// written file starts. It has other operators than the result: kernels are written as several,
-  /// and sequences as matrices. With `explain` there is no such search, because no chain of rules
-  /// leads to that form.
-  void search_used_form(Candidate& found) {
-    if (!options_.used_as || options_.explain || report_.recalled || pricing_.groups) return;
+  /// and sequences as matrices. If the result is not better than the source in that form, the
+  /// search starts from the form of the source. With `explain` there is no such search, because no
+  /// chain of rules leads to that form.
+  void search_used_form(Finalist& chosen) {
+    if (!options_.used_as || options_.explain || report_.recalled) return;
     Stopwatch watch;
     const double limit_s = kSecondStart * given_.explore.time_limit_s;
-    for (int i = 0; i < kMostSecondStarts && watch.seconds() < limit_s; ++i)
-      if (!improve_used_form(found, limit_s - watch.seconds())) return;
+    auto improve = [&](Candidate& start) {
+      int count = 0;
+      while (count < kMostSecondStarts && watch.seconds() < limit_s &&
+             improve_used_form(start, limit_s - watch.seconds()))
+        ++count;
+      if (count > 0) report_.replace_result(start.cost_us, start.rules);
+      return count > 0;
+    };
+    if (!is_better_in_use(chosen.candidate.graph))
+      if (Candidate start{source_, report_.cost_before_us}; improve(start)) {
+        chosen = Finalist{std::move(start)};
+        return;
+      }
+    chosen.candidate.rules = report_.rules_applied;
+    improve(chosen.candidate);
   }
 
   /// Moves the graph out of `chosen`. Errors: `internal`, in builds that verify.
@@ -274,10 +288,20 @@ public:
   }
 
 private:
-  /// Returns true if a search of these seconds improved the form.
+  /// Returns true if the form of the graph is better than that of the source, or if one of them
+  /// has no form.
+  bool is_better_in_use(const Graph& graph) {
+    std::optional<UsedForm> source = options_.used_as(source_), found = options_.used_as(graph);
+    if (!source || !found) return true;
+    FormComparison forms(rules_, prices_, options_);
+    return forms.prefer(*source, *found) == Preference::Found;
+  }
+
+  /// Returns true if a search of these seconds improved the form, at no higher price by groups.
   bool improve_used_form(Candidate& found, double seconds) {
     std::optional<UsedForm> form = options_.used_as(found.graph);
     if (!form || !form->is_source || options_.time.end().asked()) return false;
+    if (difference(form->graph, source_).empty()) return false; // the first search started there
     OptimizeOptions options = brief(given_, seconds);
     PricingContext pricing{.costs = pricing_.costs, .prices = prices_};
     OptimizeReport report;
@@ -290,11 +314,17 @@ private:
     std::optional<UsedForm> other = options_.used_as(next->graph);
     FormComparison forms(rules_, prices_, options_);
     if (!other || forms.prefer(*form, *other) != Preference::Found) return false;
-    add_counts(report_.rules_applied, report.rules_applied);
+    if (costs_more_by_groups(next->graph, found.graph)) return false;
+    add_counts(found.rules, report.rules_applied);
     found.graph = std::move(next->graph);
-    found.cost_us = report_.cost_after_us = next->cost_us;
-    report_.forget_bounds();
+    found.cost_us = next->cost_us;
     return true;
+  }
+
+  bool costs_more_by_groups(const Graph& graph, const Graph& than) const {
+    if (!pricing_.groups) return false;
+    std::vector<GroupPrice> prices = pricing_.groups->price({&graph, &than});
+    return costs_more(prices[0].microseconds, prices[1].microseconds);
   }
 
   void describe() {
@@ -342,7 +372,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   TG_CHECK(steps.price_source());
   TG_TRY(Candidate found, steps.search());
   Finalist chosen = steps.choose(std::move(found));
-  steps.search_used_form(chosen.candidate);
+  steps.search_used_form(chosen);
   TG_TRY(Optimized result, steps.judge(chosen));
   steps.conclude(chosen.candidate, result);
   return result;

@@ -163,6 +163,7 @@ public:
     for (onnx::schema::Tensor tensor : graph.initializer()) {
       std::string name = tensor.name();
       if (weights.contains(name)) continue;
+      constants_.insert(name);
       tensor.clear_name();
       of_value_[name] = hashed(tensor.SerializeAsString(), {});
     }
@@ -185,30 +186,41 @@ private:
     auto known = of_value_.find(name);
     return known == of_value_.end() ? name : known->second;
   }
-  std::string made(onnx::schema::Node head, std::vector<std::string> inputs) {
+  /// Returns true for a node that a runtime computes at load.
+  bool is_constant(const onnx::schema::Node& node) const {
+    return node.input_size() > 0 && llvm::all_of(node.input(), [&](const std::string& input) {
+             return constants_.contains(input);
+           });
+  }
+  std::string made(onnx::schema::Node head, std::vector<std::string> inputs, bool counts = true) {
     head.clear_name(), head.clear_input(), head.clear_output();
     if (llvm::is_contained(kCommutative, head.op_type())) llvm::sort(inputs);
     std::string digest = hashed(head.SerializeAsString(), inputs);
-    nodes_.insert(digest);
+    if (counts) nodes_.insert(digest);
     return digest;
   }
-  /// Counts a product with a bias as the two nodes that it may be written as.
+  /// Counts a product with a bias as the two nodes that it may be written as, and nodes of
+  /// constants not at all, since a later run may write their value.
   void add(const onnx::schema::Node& node) {
     std::vector<std::string> inputs;
     for (const std::string& input : node.input()) inputs.push_back(of(input));
     onnx::schema::Node head = node;
-    if (node.op_type() == "Gemm" && node.attribute_size() == 0 && inputs.size() == 3) {
+    const bool constant = is_constant(node);
+    if (!constant && node.op_type() == "Gemm" && node.attribute_size() == 0 && inputs.size() == 3) {
       head.set_op_type("MatMul");
       inputs = {made(head, {inputs[0], inputs[1]}) + "0", inputs[2]};
       head.set_op_type("Add");
     }
-    std::string digest = made(head, std::move(inputs));
-    for (int i = 0; i < node.output_size(); ++i)
+    std::string digest = made(head, std::move(inputs), !constant);
+    for (int i = 0; i < node.output_size(); ++i) {
       of_value_[node.output(i)] = digest + std::to_string(i);
+      if (constant) constants_.insert(node.output(i));
+    }
   }
 
   llvm::StringMap<std::string> of_value_;
-  llvm::StringSet<> nodes_; // nodes with the same computation are one
+  llvm::StringSet<> constants_; // initializers, except weights, and values computed from them
+  llvm::StringSet<> nodes_;     // nodes with the same computation are one
   std::string all_;
 };
 
@@ -224,11 +236,10 @@ Whole with_source_nodes(const Graph& graph, const KeptOperators* kept, int opset
   return whole;
 }
 
-/// Returns the operators of each node of the source's file that stands for several. The source must
-/// have no kept nodes.
-std::vector<Graph> expansions_of(const KeptOperators& kept) {
-  assert(!kept.has_nodes());
-  return onnx::restore_nodes(kept.source, kept.nodes, kept.source, kept.facts, usual_opset(&kept))
+/// Returns the operators of each node of the file that stands for several. `whole` is the file's
+/// graph with the operands of kept nodes.
+std::vector<Graph> expansions_of(const Graph& whole, const KeptOperators& kept) {
+  return onnx::restore_nodes(whole, kept.nodes, kept.source, kept.facts, usual_opset(&kept))
       .expansions;
 }
 
@@ -256,6 +267,23 @@ bool has_only_weights_of(const Graph& graph, const Graph& source) {
   return true;
 }
 
+/// Returns true if the same nodes are kept, around the same inputs and outputs of the graph.
+bool have_equal_nodes(const KeptOperators& a, const KeptOperators* b) {
+  if (!a.has_nodes() || !b) return !a.has_nodes() && !(b && b->has_nodes());
+  auto texts = [](const onnx::KeptNodes& kept) {
+    std::vector<std::string> all;
+    for (const onnx::KeptNode& one : kept.nodes) {
+      onnx::schema::Node node = one.node;
+      node.clear_name();
+      all.push_back(node.SerializeAsString());
+    }
+    llvm::sort(all);
+    return all;
+  };
+  return a.nodes.cuts == b->nodes.cuts && texts(a.nodes) == texts(b->nodes) &&
+         difference(a.nodes.fixed, b->nodes.fixed).empty();
+}
+
 /// Reads a file that is to be written.
 std::optional<LoadedModel> read_in_memory(const onnx::Exported& exported,
                                           onnx::ImportOptions options) {
@@ -271,10 +299,10 @@ std::optional<LoadedModel> read_in_memory(const onnx::Exported& exported,
   return file ? model_without_elements(std::move(*file), options) : std::nullopt;
 }
 
-/// Returns the file as a later run reads it. nullopt if it would be read with other inputs or
-/// outputs, with nodes that are cut out, or with huge constants as weights.
+/// Returns the file as a later run reads it. nullopt if it would be read with other inputs, outputs
+/// or kept nodes than those of the graph and `kept`, or with huge constants as weights.
 std::optional<ReadAgain> read_again(const Graph& graph, const Folded& folded,
-                                    const onnx::Exported& exported) {
+                                    const onnx::Exported& exported, const KeptOperators* kept) {
   std::vector<std::string> constants; // tables, which are read as weights
   for (const onnx::schema::Tensor& tensor : exported.graph.initializer())
     constants.push_back(tensor.name());
@@ -282,14 +310,15 @@ std::optional<ReadAgain> read_again(const Graph& graph, const Folded& folded,
   for (const onnx::ExportedWeight& weight : exported.weights)
     paths[weight.tensor.name()] = folded.graph.attr(weight.node, 0).text;
   std::optional<LoadedModel> read = read_in_memory(exported, {});
-  if (!read || !read->kept || read->kept->has_nodes()) return std::nullopt;
+  if (!read || !read->kept || !have_equal_nodes(*read->kept, kept)) return std::nullopt;
   Result<Graph> with_tables = with_known_weights(read->graph, constants, *read->weights);
   if (!with_tables) return std::nullopt;
   auto in_symbols = [&](const Graph& one) { return transfer(one, graph.shared_symbols()); };
   ReadAgain again{in_symbols(unfold(with_renamed_weights(*with_tables, paths), folded.values))};
   if (!have_equal_ends(graph, again.graph) || !has_only_weights_of(again.graph, graph))
     return std::nullopt;
-  for (const Graph& one : expansions_of(*read->kept)) again.expansions.push_back(in_symbols(one));
+  for (const Graph& one : expansions_of(with_kept(read->graph, *read->kept).graph, *read->kept))
+    again.expansions.push_back(in_symbols(one));
   return again;
 }
 
@@ -327,8 +356,7 @@ std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* ke
   }
   MessageDigest digests(exported->graph);
   UsedForm form{graph, digests.node_count(), digests.all() + weights};
-  bool has_cuts = kept && kept->has_nodes();
-  if (std::optional<ReadAgain> again; !has_cuts && (again = read_again(graph, folded, *exported))) {
+  if (std::optional<ReadAgain> again = read_again(graph, folded, *exported, kept)) {
     form.graph = std::move(again->graph);
     form.joined = std::move(again->expansions);
     form.is_source = true;
