@@ -13,8 +13,10 @@ using sizes::Point;
 
 class ModelFit {
 public:
-  ModelFit(const OpenModel& model, DiagnosticSink& sink, std::vector<onnx::Refusal>* refused)
-      : model_(model), sizes_(model.sizes()), sink_(sink), refused_(refused) {}
+  ModelFit(const OpenModel& model, DiagnosticSink& sink, std::vector<onnx::Refusal>* refused,
+           RewriteAt rewrite)
+      : model_(model), sizes_(model.sizes()), sink_(sink), refused_(refused),
+        rewrite_(std::move(rewrite)) {}
 
   std::optional<GenericModel> run() {
     std::vector<Point> points = all_points();
@@ -74,7 +76,7 @@ private:
         Point point = points_.front();
         point[i] = size;
         DiagnosticSink unused;
-        std::optional<LoadedModel> model = model_.at(point, unused);
+        std::optional<LoadedModel> model = model_at(point, unused, nullptr);
         if (!model) continue;
         if (!has_decisions(*model, point)) return false;
         Result<void> checked = check_at(fitted, point, model->graph, &sample_->names);
@@ -113,10 +115,24 @@ private:
                          name);
   }
 
+  std::optional<LoadedModel> model_at(const Point& point, DiagnosticSink& sink,
+                                      std::vector<onnx::Refusal>* refused) const {
+    std::optional<LoadedModel> model = model_.at(point, sink, refused);
+    if (!model || !rewrite_) return model;
+    Result<Graph> rewritten = rewrite_(model->graph);
+    if (!rewritten) {
+      sink.report(std::move(rewritten.error()));
+      return std::nullopt;
+    }
+    model->graph = std::move(*rewritten);
+    model->names.clear(); // of nodes before the rewriting
+    return model;
+  }
+
   bool build(const Point& point) {
     if (llvm::is_contained(points_, point)) return true;
     DiagnosticSink found;
-    std::optional<LoadedModel> model = model_.at(point, found, refused_);
+    std::optional<LoadedModel> model = model_at(point, found, refused_);
     for (Diagnostic d : found.all()) {
       bool repeated = sample_ && d.severity != Severity::Error;
       if (d.help.empty() && d.severity == Severity::Error) d.help = advice(sizes_.size() - 1);
@@ -136,6 +152,7 @@ private:
   llvm::ArrayRef<OpenSize> sizes_;
   DiagnosticSink& sink_;
   std::vector<onnx::Refusal>* refused_;
+  RewriteAt rewrite_;
   std::optional<LoadedModel> sample_;
   std::vector<Point> points_;
   std::vector<Graph> graphs_;
@@ -152,8 +169,8 @@ Result<std::string> GenericModel::text() const {
 }
 
 std::optional<GenericModel> fit_model(const OpenModel& model, DiagnosticSink& sink,
-                                      std::vector<onnx::Refusal>* refused) {
-  return ModelFit(model, sink, refused).run();
+                                      std::vector<onnx::Refusal>* refused, RewriteAt rewrite) {
+  return ModelFit(model, sink, refused, std::move(rewrite)).run();
 }
 
 bool check_generic_text(SourceManager& sources, const std::string& name, const std::string& text,

@@ -17,11 +17,16 @@ struct GenericModel {
   Result<std::string> text() const;
 };
 
+/// Rewrites the graph of a model at the sizes of a point.
+using RewriteAt = std::function<Result<Graph>(const Graph&)>;
+
 /// Builds a model with open sizes at points of their ranges, and fits expressions of the sizes to
 /// its integers. Returns nullopt if the sink got errors: those of OpenModel::at, with the sizes,
-/// and those of fit_graph. `refused`: as in OpenModel::at.
+/// and those of fit_graph. `refused`: as in OpenModel::at. `rewrite`, if given, is applied to each
+/// graph.
 std::optional<GenericModel> fit_model(const OpenModel& model, DiagnosticSink& sink,
-                                      std::vector<onnx::Refusal>* refused = nullptr);
+                                      std::vector<onnx::Refusal>* refused = nullptr,
+                                      RewriteAt rewrite = nullptr);
 
 /// Checks the generic text of a model for all sizes in its ranges, as `tg check` does for a file.
 /// Returns false if the sink got errors.

@@ -1,4 +1,5 @@
 // `tg opt`: optimises a model, prints a report, and writes the result as a .tg or .onnx file.
+#include "compiler/api/files/generic_model.h"
 #include "compiler/api/files/onnx_export.h"
 #include "compiler/api/files/weights.h"
 #include "compiler/cli/pipeline.h"
@@ -194,6 +195,15 @@ Result<void> write_model(Session& session, const LoadedModel& source, const Grap
   return write_text_file(session, o.out_file, to_text(folded));
 }
 
+/// Notes that the file is for all sizes, and by which of several recipes.
+void note_recipe(const LoadedAndOptimized& optimized, std::vector<std::string>& notes) {
+  llvm::ArrayRef<OpenSize> sizes = optimized.open->sizes();
+  notes.push_back("the file is for all sizes: " + text_of(sizes));
+  if (optimized.recipes->recipes().size() > 1)
+    notes.push_back("the file has the recipe that is best over the tried sizes, that of " +
+                    text_of(sizes, optimized.recipes->best_overall().searched_at));
+}
+
 /// Writes one ONNX file for all open sizes, by the recipe that is best over the tried ones.
 Result<void> write_open_onnx(Session& session, const LoadedAndOptimized& optimized,
                              std::vector<std::string>& notes) {
@@ -212,23 +222,43 @@ Result<void> write_open_onnx(Session& session, const LoadedAndOptimized& optimiz
   TG_TRY(OnnxExport exported,
          export_open_onnx(open.sizes(), at, options, static_cast<int>(o.opset), o.out_file));
   for (std::string& note : exported.notes) notes.push_back(std::move(note));
-  notes.push_back("the file is for all sizes: " + text_of(open.sizes()));
-  if (optimized.recipes->recipes().size() > 1)
-    notes.push_back("the file has the recipe that is best over the tried sizes, that of " +
-                    text_of(open.sizes(), best.searched_at));
+  note_recipe(optimized, notes);
   return {};
+}
+
+/// Returns generic text of the result by the recipe that is best over the tried sizes.
+Result<std::string> generic_text(const LoadedAndOptimized& optimized) {
+  const SizeRecipes::Serving& best = optimized.recipes->best_overall();
+  auto rewrite = [&](const Graph& source) -> Result<Graph> {
+    TG_TRY(RepeatedGraph repeated, repeat(best.recipe, source));
+    return std::move(repeated.graph);
+  };
+  DiagnosticSink sink;
+  std::optional<GenericModel> fitted = fit_model(*optimized.open, sink, nullptr, rewrite);
+  if (!fitted) return sink.all().front();
+  return fitted->text();
 }
 
 /// Writes the result: for all open sizes, or else for those of a plain run, with a note.
 Result<void> write_result(Session& session, LoadedAndOptimized& optimized) {
+  const Options& o = session.options;
   Optimized& result = optimized.best.result;
   std::vector<std::string>& notes = result.report.notes;
   const std::optional<OpenModel>& open = optimized.open;
-  if (optimized.recipes && is_onnx_path(session.options.out_file))
+  if (optimized.recipes && is_onnx_path(o.out_file))
     return write_open_onnx(session, optimized, notes);
+  std::string reason = "set other sizes with --set";
+  if (optimized.recipes && o.weights_out.empty()) {
+    Result<std::string> text = generic_text(optimized);
+    if (text) {
+      note_recipe(optimized, notes);
+      return write_text_file(session, o.out_file, *text);
+    }
+    reason = text.error().message;
+  }
   if (open)
     notes.push_back("the file is for " + text_of(open->sizes(), open->sample()) +
-                    " only: set other sizes with --set");
+                    " only: " + reason);
   return write_model(session, optimized.source, result.graph, notes);
 }
 
