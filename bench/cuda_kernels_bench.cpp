@@ -51,7 +51,7 @@ Result<Row> kernels_of(const test::Network& network, std::map<std::string, std::
   for (const cuda::KernelRow& kernel : executable->kernels()) row.only_timed += kernel.uses == 0;
   for (const auto& [name, function] : compiler.functions) {
     row.kernels.push_back(name);
-    texts.try_emplace(name, cuda::prelude_text(cuda::Target::Cuda) + function);
+    texts.try_emplace(name, cuda::prelude_text() + function);
   }
   return row;
 }

@@ -1,17 +1,27 @@
-# Writes a C++ file with a table {name, text} of the given files. Texts are split into short literals,
-# because compilers limit the length of a literal.
-set(body "")
-foreach(file ${FILES})
+# Writes texts of other languages as C++ literals, which are split since compilers limit their length.
+# With NAME: a C++ file OUT with a table {name, text} of FILES. Otherwise: the literal of FILES alone.
+function(literal file out)
   file(READ ${ROOT}/${file} text)
   string(LENGTH "${text}" length)
-  string(APPEND body "    {\"${file}\",\n")
   set(offset 0)
   while(offset LESS length)
     string(SUBSTRING "${text}" ${offset} 4000 chunk)
-    string(APPEND body "     R\"tgtext(${chunk})tgtext\"\n")
+    string(APPEND all "     R\"tgtext(${chunk})tgtext\"\n")
     math(EXPR offset "${offset} + 4000")
   endwhile()
-  string(APPEND body "    },\n")
+  set(${out} "${all}" PARENT_SCOPE)
+endfunction()
+
+if(NOT NAME)
+  literal(${FILES} text)
+  file(WRITE ${OUT} "${text}")
+  return()
+endif()
+
+set(body "")
+foreach(file ${FILES})
+  literal(${file} text)
+  string(APPEND body "    {\"${file}\",\n${text}    },\n")
 endforeach()
 list(LENGTH FILES count)
 file(WRITE ${OUT} "// Made by cmake/embed.cmake; do not edit.

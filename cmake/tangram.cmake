@@ -176,6 +176,20 @@ function(tg_embed target name)
   endif()
 endfunction()
 
+# tg_embed_texts(TARGET file ...): makes generated/FILE.inc of each file, a literal that a source of the
+# target includes. For texts of other languages, such as a script of a page.
+function(tg_embed_texts target)
+  foreach(file ${ARGN})
+    set(out ${CMAKE_BINARY_DIR}/generated/${file}.inc)
+    add_custom_command(OUTPUT ${out}
+      COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DFILES=${file} -DROOT=${CMAKE_SOURCE_DIR}
+              -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+      DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} VERBATIM)
+    target_sources(${target} PRIVATE ${out})
+  endforeach()
+endfunction()
+
 # tg_backend(TARGET NAME SWITCH LIBRARY): if the switch is on, adds api/backends/NAME.cpp, a row of
 # api/backends/backends.h. tg_backends_done() then writes the list of all backends.
 function(tg_backend target name switch library)

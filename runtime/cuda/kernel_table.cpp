@@ -24,7 +24,7 @@ Result<uint32_t> KernelTable::find_or_load(Kernel& kernel, CubinCache& cache) {
   KernelSource source = kernel_source(kernel);
   auto it = known_.find(source.name);
   if (it != known_.end()) return it->second;
-  std::string text = prelude_text(Target::Cuda) + function_text(source, Target::Cuda);
+  std::string text = prelude_text() + function_text(source);
   TG_TRY(Cubin cubin, cache.get(text, device_.architecture()));
   TG_TRY(Function loaded, device_.load(cubin, source.name));
   KernelRow row{source.name, kernel.schedule, kernel.tunables, 1, {}, 0};

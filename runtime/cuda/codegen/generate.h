@@ -13,18 +13,13 @@ namespace tg::cuda {
 std::unique_ptr<Kernel> generate(const Plan& plan, const Group& group, const StridesOf& strides,
                                  std::string& why, const Tunables* fixed = nullptr);
 
-// A kernel as text. The body is the same for both targets. They differ in the prelude
-// (source_prelude.h), which defines the macros and functions that the body uses, and in the header:
-//
-//   Cuda  a __global__ function: the threads of a block run the body in parallel
-//   Cpp   a function that runs every block, and within it every thread, one after the other, pass
-//         by pass, so that tests execute exactly the loops that a device would
+// A kernel as text: a __global__ function. Its prelude (prelude_device.cuh, prelude.cuh) defines
+// the macros and functions that the body uses. With other macros, tests run the same body on the
+// processor: every block, and within it every thread, one after the other, pass by pass.
 //
 // The text depends only on the kernel, so equal kernels have equal text.
 // The name is a hash of the body and of the functions that it uses,
 // so stored times under that name belong to exactly this code.
-
-enum class Target : uint8_t { Cuda, Cpp };
 
 struct KernelSource {
   std::string name;       // "tg_" and 16 hexadecimal digits
@@ -39,9 +34,13 @@ struct KernelSource {
 
 KernelSource kernel_source(Kernel& kernel);
 
-/// Returns the whole function. C++ functions are `void NAME(void** parameters, int blocks)`.
-std::string function_text(const KernelSource& source, Target target);
-/// Returns the text that must precede all functions, once.
-std::string prelude_text(Target target);
+/// Returns the whole function, for a device.
+std::string function_text(const KernelSource& source);
+
+/// Returns the macros of prelude_device.cuh.
+llvm::StringRef device_macros();
+/// Returns the text that must precede all functions, once. `macros`: those of another target, such
+/// as the processor in tests.
+std::string prelude_text(llvm::StringRef macros = device_macros());
 
 } // namespace tg::cuda

@@ -1,7 +1,6 @@
 #include "runtime/cuda/codegen/generate.h"
 
 #include "runtime/cuda/codegen/source_pass.h"
-#include "runtime/cuda/codegen/source_prelude.h"
 
 #include "lang/core/formula.h"
 
@@ -408,37 +407,32 @@ KernelSource kernel_source(Kernel& kernel) {
     source.blocks_at_once = blocks_of_tiles_at_once(kernel.tunables);
     source.cluster = kernel.tunables.splits;
   }
-  static const std::string functions = std::to_string(hash(prelude_text(Target::Cuda)));
+  static const std::string functions = std::to_string(hash(prelude_text()));
   uint64_t digest =
       hash(functions + "|" + source.parameters + "|" + bounds_text(source) + "|" + source.body);
   source.name = "tg_" + llvm::utohexstr(digest, /*LowerCase=*/true, /*Width=*/16);
   return source;
 }
 
-std::string function_text(const KernelSource& source, Target target) {
+std::string function_text(const KernelSource& source) {
   llvm::SmallVector<llvm::StringRef, 16> types;
   llvm::StringRef(source.parameters).split(types, ", ");
   std::string text;
   llvm::raw_string_ostream out(text);
-  if (target == Target::Cuda) {
-    out << "extern \"C\" __global__ ";
-    if (source.cluster > 1) out << "TG_CLUSTER(" << source.cluster << ") ";
-    out << "void __launch_bounds__(" << bounds_text(source) << ") " << source.name << "(";
-    for (size_t i = 0; i < types.size(); ++i)
-      out << (i ? ", " : "") << types[i] << " __restrict__ p" << i;
-    out << ") {\n" << source.body << "}\n";
-    return out.str();
-  }
-  out << "extern \"C\" void " << source.name << "(void** parameters, int TG_BLOCKS) {\n"
-      << "  enum { TG_THREADS = " << source.threads << " };\n";
+  out << "extern \"C\" __global__ ";
+  if (source.cluster > 1) out << "TG_CLUSTER(" << source.cluster << ") ";
+  out << "void __launch_bounds__(" << bounds_text(source) << ") " << source.name << "(";
   for (size_t i = 0; i < types.size(); ++i)
-    out << "  " << types[i] << " p" << i << " = (" << types[i] << ")parameters[" << i << "];\n";
-  out << "  for (int TG_BLOCK = 0; TG_BLOCK < TG_BLOCKS; ++TG_BLOCK) {\n"
-      << source.body << "  }\n}\n";
+    out << (i ? ", " : "") << types[i] << " __restrict__ p" << i;
+  out << ") {\n" << source.body << "}\n";
   return out.str();
 }
 
 namespace {
+
+constexpr const char* kCommonPrelude =
+#include "runtime/cuda/codegen/prelude.cuh.inc"
+    ;
 
 /// Writes the functions of operators that have a formula but no function in `given`,
 /// each after the functions that it calls.
@@ -494,9 +488,14 @@ private:
 
 } // namespace
 
-std::string prelude_text(Target target) {
-  std::string given = target == Target::Cuda ? kCudaPrelude : kCppPrelude;
-  given += kCommonPrelude;
+llvm::StringRef device_macros() {
+  return
+#include "runtime/cuda/codegen/prelude_device.cuh.inc"
+      ;
+}
+
+std::string prelude_text(llvm::StringRef macros) {
+  std::string given = macros.str() + kCommonPrelude;
   return given + FormulaWriter(given).write();
 }
 

@@ -250,7 +250,7 @@ void expect_no_local_memory(cuda::KernelCompiler& compiler, const std::string& a
   for (; !functions.empty();
        functions = functions.drop_front(std::min(kAtOnce, functions.size()))) {
     auto part = functions.take_front(kAtOnce);
-    std::string text = cuda::prelude_text(cuda::Target::Cuda);
+    std::string text = cuda::prelude_text();
     for (const auto& [name, function] : part) text += function;
     auto cubin = compiler.compile(text, architecture);
     ASSERT_TRUE(cubin.ok()) << cubin.error().message << cubin.error().notes[0];

@@ -25,7 +25,7 @@ public:
     return kKnown;
   }
   Result<cuda::Cubin> compile(const std::string& source, const std::string&) override {
-    static const std::string kPrelude = cuda::prelude_text(cuda::Target::Cuda);
+    static const std::string kPrelude = cuda::prelude_text();
     EXPECT_EQ(source.compare(0, kPrelude.size(), kPrelude), 0);
     std::string function = source.substr(kPrelude.size());
     size_t name = function.find("tg_"); // generate.h

@@ -144,7 +144,7 @@ inline constexpr const char* kClusterEmulator = R"(
 
 /// Returns the kernel's text with a function that runs the threads of its blocks.
 inline std::string emulated_text(const cuda::KernelSource& source) {
-  std::string text = cuda::function_text(source, cuda::Target::Cuda);
+  std::string text = cuda::function_text(source);
   size_t name = text.find(source.name);
   text = "static void device_" + text.substr(name) + "static void call_" + source.name +
          "(void** parameters) {\n  device_" + source.name + "(";
@@ -165,7 +165,7 @@ inline std::string emulated_text(const cuda::KernelSource& source) {
 }
 
 inline std::string emulated_prelude() {
-  return kBlockEmulator + cuda::prelude_text(cuda::Target::Cuda) + kClusterEmulator;
+  return kBlockEmulator + cuda::prelude_text() + kClusterEmulator;
 }
 
 } // namespace tg::test

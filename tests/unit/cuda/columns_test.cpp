@@ -146,13 +146,13 @@ TEST(Columns, KeepTheDeviceBusy) {
 TEST(Columns, CompileForGpus) {
   auto compiler = cuda::open_nvrtc();
   if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
-  std::string text = cuda::prelude_text(cuda::Target::Cuda);
+  std::string text = cuda::prelude_text();
   std::map<std::string, KernelSchedule> kernels;
   for (const Case& c : cases())
     for (DType dtype : {DType::F32, DType::F16}) {
       Generated g = generate_all(in_dtype(c.plan, dtype), none);
       if (kernels.emplace(g.sources[0].name, c.schedule).second)
-        text += cuda::function_text(g.sources[0], cuda::Target::Cuda);
+        text += cuda::function_text(g.sources[0]);
     }
   for (const char* architecture : {"sm_75", "sm_80", "sm_90"}) {
     auto cubin = (*compiler)->compile(text, architecture);

@@ -143,10 +143,10 @@ protected:
     compiler = std::move(*opened);
   }
   static std::string program(llvm::ArrayRef<cuda::KernelSource> sources) {
-    std::string text = cuda::prelude_text(cuda::Target::Cuda);
+    std::string text = cuda::prelude_text();
     std::set<std::string> seen;
     for (const cuda::KernelSource& source : sources)
-      if (seen.insert(source.name).second) text += cuda::function_text(source, cuda::Target::Cuda);
+      if (seen.insert(source.name).second) text += cuda::function_text(source);
     return text;
   }
   std::unique_ptr<cuda::KernelCompiler> compiler;

@@ -10,10 +10,13 @@
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 #include "runtime/ref/kernels.h"
+#include "tests/unit/cuda/host_prelude.h"
 #include "tests/unit/cuda/plain_strides.h"
 
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
+#include <llvm/Support/raw_ostream.h>
 
 #include <gtest/gtest.h>
 
@@ -25,6 +28,21 @@
 
 namespace tg::test {
 
+/// Returns the function for the processor: `void NAME(void** parameters, int blocks)`.
+inline std::string host_function(const cuda::KernelSource& source) {
+  llvm::SmallVector<llvm::StringRef, 16> types;
+  llvm::StringRef(source.parameters).split(types, ", ");
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "extern \"C\" void " << source.name << "(void** parameters, int TG_BLOCKS) {\n"
+      << "  enum { TG_THREADS = " << source.threads << " };\n";
+  for (size_t i = 0; i < types.size(); ++i)
+    out << "  " << types[i] << " p" << i << " = (" << types[i] << ")parameters[" << i << "];\n";
+  out << "  for (int TG_BLOCK = 0; TG_BLOCK < TG_BLOCKS; ++TG_BLOCK) {\n"
+      << source.body << "  }\n}\n";
+  return out.str();
+}
+
 class CppLibrary {
 public:
   using Function = void (*)(void** parameters, int blocks);
@@ -33,9 +51,7 @@ public:
 
   /// Compiles all missing functions at once.
   void compile(llvm::ArrayRef<cuda::KernelSource> sources) {
-    compile(sources, cuda::prelude_text(cuda::Target::Cpp), [](const cuda::KernelSource& source) {
-      return cuda::function_text(source, cuda::Target::Cpp);
-    });
+    compile(sources, cuda::prelude_text(kHostMacros), host_function);
   }
   /// Compiles another form of the same functions.
   void compile(llvm::ArrayRef<cuda::KernelSource> sources, const std::string& prelude,
@@ -221,7 +237,7 @@ inline std::vector<Tensor> by_ref(const Plan& plan, uint64_t seed) {
 inline std::string texts(const Generated& g) {
   std::string all;
   for (const cuda::KernelSource& source : g.sources)
-    if (!source.name.empty()) all += cuda::function_text(source, cuda::Target::Cpp);
+    if (!source.name.empty()) all += host_function(source);
   return all;
 }
 

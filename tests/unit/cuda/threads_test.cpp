@@ -99,7 +99,7 @@ TEST(Threads, PoolsOverWholeImagesAreShared) {
 TEST(Threads, KeepOnlyValuesThatFitRegisters) {
   auto compiler = cuda::open_nvrtc();
   if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
-  std::string text = cuda::prelude_text(cuda::Target::Cuda);
+  std::string text = cuda::prelude_text();
   std::map<std::string, std::string> names;
   int largest = 0;
   for (int64_t row : {4096, 8192, 16384, 32768, 65536})
@@ -108,8 +108,7 @@ TEST(Threads, KeepOnlyValuesThatFitRegisters) {
       auto kernel = kernel_of(plan);
       largest += kernel->tunables.threads == 1024 && kernel->tunables.kept > 0;
       cuda::KernelSource source = cuda::kernel_source(*kernel);
-      if (names.emplace(source.name, dump(plan)).second)
-        text += cuda::function_text(source, cuda::Target::Cuda);
+      if (names.emplace(source.name, dump(plan)).second) text += cuda::function_text(source);
     }
   EXPECT_GT(largest, 0);
   for (const char* architecture : {"sm_80", "sm_90"}) {

@@ -143,9 +143,9 @@ TEST(Tiles, BoundTheRegistersOfAThread) {
       EXPECT_EQ(source.blocks_at_once, tiles ? 512 / source.threads : 0);
       std::string bounds = std::to_string(source.threads);
       if (tiles) bounds += ", " + std::to_string(512 / source.threads);
-      EXPECT_NE(cuda::function_text(source, cuda::Target::Cuda)
-                    .find("__launch_bounds__(" + bounds + ") " + source.name),
-                std::string::npos);
+      EXPECT_NE(
+          cuda::function_text(source).find("__launch_bounds__(" + bounds + ") " + source.name),
+          std::string::npos);
     }
   }
 }
@@ -153,11 +153,11 @@ TEST(Tiles, BoundTheRegistersOfAThread) {
 TEST(Tiles, CompileForGpus) {
   auto compiler = cuda::open_nvrtc();
   if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
-  std::string text = cuda::prelude_text(cuda::Target::Cuda);
+  std::string text = cuda::prelude_text();
   std::set<std::string> names;
   for (Plan& plan : networks())
     for (const cuda::KernelSource& source : sources_of(generate_all(std::move(plan), none)))
-      if (names.insert(source.name).second) text += cuda::function_text(source, cuda::Target::Cuda);
+      if (names.insert(source.name).second) text += cuda::function_text(source);
   for (const char* architecture : {"sm_75", "sm_80", "sm_90"}) {
     auto cubin = (*compiler)->compile(text, architecture);
     ASSERT_TRUE(cubin.ok()) << cubin.error().message << cubin.error().notes[0];
