@@ -72,7 +72,7 @@ EXCEPTIONS = {
         "compiler/rules/from_ast.h": "rules that a file or the prompt declares and a selection names",
         "compiler/rules/text.h": "`tg rules`: a rule on a line",
         "compiler/rules/numerics/derived_class.h": "`tg check`: the class that a rule states",
-        "compiler/verify/rule_form.h": "`tg rules list`: which rules say the same",
+        "compiler/rules/rule_form.h": "`tg rules list`: which rules say the same",
         "runtime/execute.h": "`--input`: whether a tensor is of the input's type",
         "runtime/files/numpy.h": "`--input`, `--output`: files of tensors",
         "runtime/random.h": "inputs and weights that are not given",

@@ -4,7 +4,7 @@
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
 #include "compiler/rules/text.h"
-#include "compiler/verify/rule_form.h"
+#include "compiler/rules/rule_form.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

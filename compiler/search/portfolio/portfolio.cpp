@@ -1,6 +1,6 @@
 #include "compiler/search/portfolio/portfolio.h"
 
-#include "compiler/rules/equal.h"
+#include "compiler/rules/rule_form.h"
 #include "compiler/search/portfolio/searcher.h"
 #include "compiler/search/shared_cost.h"
 #include "lang/core/support/threads.h"

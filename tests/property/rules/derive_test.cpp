@@ -8,7 +8,7 @@
 #include "compiler/egraph/egraph.h"
 #include "compiler/rules/instances/sample.h"
 #include "compiler/search/saturate.h"
-#include "compiler/verify/rule_form.h"
+#include "compiler/rules/rule_form.h"
 #include "tests/property/rules/library.h"
 
 #include <llvm/Support/MemoryBuffer.h>

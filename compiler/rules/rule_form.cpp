@@ -1,5 +1,7 @@
-#include "compiler/verify/rule_form.h"
+#include "compiler/rules/rule_form.h"
 
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/Hashing.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
@@ -102,6 +104,21 @@ private:
   size_t next_tensor_ = 0, next_value_ = 0;
 };
 
+/// Returns a hash that is equal for rules of one form, and quick to compute.
+llvm::hash_code rough_hash(const Rule& rule) {
+  llvm::hash_code hash =
+      llvm::hash_combine(rule.class_vars, rule.value_vars, static_cast<int>(rule.native),
+                         static_cast<int>(rule.numerics));
+  auto add = [&](llvm::ArrayRef<TermId> side) {
+    std::vector<int> ops;
+    for (TermId id : side) ops.push_back(static_cast<int>(rule.terms[id].op));
+    llvm::sort(ops); // results have no order
+    hash = llvm::hash_combine(hash, llvm::hash_combine_range(ops.begin(), ops.end()));
+  };
+  add(rule.lhs), add(rule.rhs);
+  return hash;
+}
+
 } // namespace
 
 std::string rule_form(const Rule& rule) {
@@ -113,6 +130,25 @@ std::string rule_form(const Rule& rule) {
     if (least.empty() || text < least) least = std::move(text);
   } while (std::next_permutation(order.begin(), order.end()));
   return std::to_string(static_cast<int>(rule.native)) + least;
+}
+
+std::vector<RuleId> distinct_rules(llvm::ArrayRef<Rule> rules) {
+  std::vector<RuleId> distinct;
+  llvm::DenseMap<size_t, llvm::SmallVector<size_t, 2>> places; // into `distinct`, by rough hash
+  for (size_t i = 0; i < rules.size(); ++i) {
+    llvm::SmallVector<size_t, 2>& alike = places[size_t{rough_hash(rules[i])} >> 2];
+    auto same = llvm::find_if(alike, [&](size_t place) {
+      const Rule& other = rules[distinct[place]];
+      return other.numerics == rules[i].numerics && rule_form(other) == rule_form(rules[i]);
+    });
+    if (same == alike.end()) {
+      alike.push_back(distinct.size());
+      distinct.push_back(static_cast<RuleId>(i));
+    } else if (rules[distinct[*same]].built_in && !rules[i].built_in) {
+      distinct[*same] = static_cast<RuleId>(i);
+    }
+  }
+  return distinct;
 }
 
 std::vector<Repetition> repetitions(llvm::ArrayRef<Rule> rules) {

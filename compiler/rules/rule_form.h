@@ -14,6 +14,11 @@ namespace tg {
 /// class of numerics.
 std::string rule_form(const Rule& rule);
 
+/// Returns one of the rules that state the same with the same class of numerics, in order: the
+/// first, but a user's rule before one of the library. Published lists contain repetitions: eight
+/// of TASO's declarations repeat another under other names.
+std::vector<RuleId> distinct_rules(llvm::ArrayRef<Rule> rules);
+
 /// A declaration all of whose rules (directions, operators, orders of operands) are also rules of
 /// another declaration.
 struct Repetition {
