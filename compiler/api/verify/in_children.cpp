@@ -1,5 +1,7 @@
 #include "compiler/api/verify/in_children.h"
 
+#include "lang/core/support/pipe_io.h"
+
 #include <llvm/ADT/ArrayRef.h>
 
 #include <algorithm>
@@ -19,28 +21,6 @@
 namespace tg {
 
 namespace {
-
-bool write_all(int to, const void* data, size_t size) {
-  for (const char* at = static_cast<const char*>(data); size > 0;) {
-    ssize_t wrote = write(to, at, size);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    at += wrote;
-    size -= static_cast<size_t>(wrote);
-  }
-  return true;
-}
-
-bool read_all(int from, void* data, size_t size) {
-  for (char* at = static_cast<char*>(data); size > 0;) {
-    ssize_t got = read(from, at, size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    size -= static_cast<size_t>(got);
-  }
-  return true;
-}
 
 class Child {
 public:

@@ -108,14 +108,21 @@ std::optional<Choice> extract_greedy(const ExtractionProblem& problem, llvm::Arr
   return std::nullopt;
 }
 
-std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, const Choice& wanted,
-                                          llvm::function_ref<bool()> stop) {
-  constexpr double kWanted = 1e-3; // not 0, so that unneeded nodes still cost something
+std::optional<Choice> extract_rounded(const ExtractionProblem& problem, llvm::ArrayRef<double> x,
+                                      llvm::function_ref<bool()> stop) {
+  constexpr double kFloor = 1e-3; // chosen nodes still cost something: avoids unneeded nodes
   std::vector<double> costs(problem.node_count());
   for (uint32_t n = 0; n < costs.size(); ++n)
-    costs[n] = std::max(0.0, problem.cost({n})) *
-               (wanted[problem.class_of({n})] == NodeIx{n} ? kWanted : 1);
+    costs[n] = std::max(0.0, problem.cost({n})) * std::max(kFloor, 1 - std::clamp(x[n], 0.0, 1.0));
   return extract_greedy(problem, costs, stop);
+}
+
+std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, const Choice& wanted,
+                                          llvm::function_ref<bool()> stop) {
+  std::vector<double> chosen(problem.node_count());
+  for (uint32_t n = 0; n < chosen.size(); ++n)
+    chosen[n] = wanted[problem.class_of({n})] == NodeIx{n} ? 1 : 0;
+  return extract_rounded(problem, chosen, stop);
 }
 
 std::vector<ClassIx> roots_without_solution(const ExtractionProblem& problem) {

@@ -37,6 +37,11 @@ std::optional<Choice> extract_greedy(const ExtractionProblem& problem,
 std::optional<Choice> extract_greedy(const ExtractionProblem& problem, llvm::ArrayRef<double> costs,
                                      llvm::function_ref<bool()> stop = {});
 
+/// Rounds a solution of a relaxation, by node: greedy with low costs for the nodes that it chooses.
+/// The choice is acyclic even if the solution is not.
+std::optional<Choice> extract_rounded(const ExtractionProblem& problem, llvm::ArrayRef<double> x,
+                                      llvm::function_ref<bool()> stop = {});
+
 /// Returns a sound choice near one that may be unsound: greedy with low costs for the wanted nodes.
 std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, const Choice& wanted,
                                           llvm::function_ref<bool()> stop = {});

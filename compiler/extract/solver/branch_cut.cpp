@@ -310,15 +310,9 @@ private:
     events_.choice(choice, figures.dag_cost);
   }
 
-  /// Runs greedy with low costs for the nodes that the relaxation chose.
   void round_off() {
-    constexpr double kFloor = 1e-3; // chosen nodes still cost something: avoids unneeded nodes
-    llvm::ArrayRef<double> x = lp_.solution();
-    std::vector<double> costs(problem_.node_count());
-    for (uint32_t n = 0; n < costs.size(); ++n)
-      costs[n] =
-          std::max(0.0, problem_.cost({n})) * std::max(kFloor, 1 - std::clamp(x[n], 0.0, 1.0));
-    if (std::optional<Choice> choice = extract_greedy(problem_, costs)) offer(std::move(*choice));
+    if (std::optional<Choice> choice = extract_rounded(problem_, lp_.solution()))
+      offer(std::move(*choice));
   }
 
   /// Takes the solution if all its columns are integral. Returns false if some are not.

@@ -3,6 +3,8 @@
 // return its best solution. It often does not stop; then the parent kills it.
 #include "compiler/extract/solver/child.h"
 
+#include "lang/core/support/pipe_io.h"
+
 #include <coin/Cbc_C_Interface.h>
 #include <coin/Clp_C_Interface.h>
 
@@ -14,7 +16,6 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace tg {
@@ -56,34 +57,10 @@ struct Unpacker {
   }
 };
 
-bool read_all(int fd, void* data, size_t size) {
-  char* at = static_cast<char*>(data);
-  while (size > 0) {
-    ssize_t got = read(fd, at, size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    size -= static_cast<size_t>(got);
-  }
-  return true;
-}
-
-bool send_all(int fd, const void* data, size_t size) {
-  const char* at = static_cast<const char*>(data);
-  while (size > 0) {
-    ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    at += sent;
-    size -= static_cast<size_t>(sent);
-  }
-  return true;
-}
-
 /// Returns false if the parent is gone.
 bool send_message(int fd, SolverMessage::Kind kind, const void* data, size_t size) {
   SolverMessage header{kind, 0, size};
-  return send_all(fd, &header, sizeof header) && send_all(fd, data, size);
+  return write_all(fd, &header, sizeof header) && write_all(fd, data, size);
 }
 
 /// The matrix by columns, as CBC and CLP expect it.
@@ -289,6 +266,7 @@ bool unpack(llvm::ArrayRef<char> bytes, MipModel& model) {
 
 int solver_child_main(int fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL); // a solver does not outlive its parent
+  std::signal(SIGPIPE, SIG_IGN);
   int null = open("/dev/null", O_RDWR);
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (null >= 0 && fd != stream) dup2(null, stream);

@@ -13,20 +13,6 @@ namespace tg {
 
 namespace {
 
-/// Returns the chosen nodes of the solution, one per class; undecided classes stay open.
-Choice read_choice(const ExtractionProblem& problem, llvm::ArrayRef<double> x) {
-  constexpr double kChosen = 0.5;
-  Choice choice(problem.class_count());
-  std::vector<double> best(problem.class_count(), kChosen);
-  for (uint32_t n = 0; n < problem.node_count(); ++n) {
-    uint32_t cls = problem.class_of({n}).index;
-    if (x[n] <= best[cls]) continue;
-    best[cls] = x[n];
-    choice.node[cls] = {n};
-  }
-  return choice;
-}
-
 /// Returns one cycle for each class at which a walk from the roots over `choice` closes one. A
 /// cycle is a list of classes, each needing the next, and the last the first. Each class is
 /// walked once.
@@ -101,7 +87,7 @@ public:
       if (!result.relaxation.empty()) round_off(result.relaxation);
       if (result.solution.empty()) return result.why;
       if (forbid_cycles(result, model)) continue;
-      part_.offer(read_choice(problem_, result.solution), "ilp");
+      part_.offer(choice_of(problem_, result.solution), "ilp");
       part_.raise(result.bound);
       if (result.status != MipStatus::Optimal) return result.why;
       if (bound_proves(part_.cost, part_.bound)) part_.prove();
@@ -113,19 +99,14 @@ public:
 private:
   /// Forbids the cycles of the solution; returns true if it has any.
   bool forbid_cycles(const MipResult& result, MipModel& model) {
-    auto cycles = find_cycles(problem_, read_choice(problem_, result.solution));
+    auto cycles = find_cycles(problem_, choice_of(problem_, result.solution));
     for (const auto& cycle : cycles) forbid_cycle(problem_, cycle, model);
     if (!cycles.empty()) round_off(result.solution);
     return !cycles.empty();
   }
 
-  /// Runs greedy with low costs for the nodes that the relaxation (or a cyclic solution) chose.
   void round_off(llvm::ArrayRef<double> x) {
-    constexpr double kFloor = 1e-3; // chosen nodes still cost something: avoids unneeded nodes
-    std::vector<double> costs(problem_.node_count());
-    for (uint32_t n = 0; n < costs.size(); ++n)
-      costs[n] = problem_.cost({n}) * std::max(kFloor, 1 - std::clamp(x[n], 0.0, 1.0));
-    part_.offer(extract_greedy(problem_, costs, asked_to_stop_), "rounding");
+    part_.offer(extract_rounded(problem_, x, asked_to_stop_), "rounding");
   }
 
   /// Sets the best choice so far as the start, if all columns are nodes: the solver takes no

@@ -18,7 +18,7 @@ public:
   /// Returns the best of both kinds; makes fewer tries if the time runs out.
   std::optional<Choice> run(uint64_t seed, int tries, double seconds) {
     Stopwatch watch;
-    deterministic();
+    offer(extract_rounded(problem_, x_));
     std::mt19937_64 random(seed);
     for (int i = 0; i < tries && watch.seconds() < seconds; ++i) offer(draw(random));
     return std::move(best_);
@@ -36,15 +36,6 @@ private:
     if (best_ && figures.dag_cost >= cost_) return;
     cost_ = figures.dag_cost;
     best_ = std::move(choice);
-  }
-
-  void deterministic() {
-    constexpr double kFloor = 1e-3; // chosen nodes still cost something: avoids unneeded nodes
-    std::vector<double> costs(problem_.node_count());
-    for (uint32_t n = 0; n < costs.size(); ++n)
-      costs[n] =
-          std::max(0.0, problem_.cost({n})) * std::max(kFloor, 1 - std::clamp(x_[n], 0.0, 1.0));
-    offer(extract_greedy(problem_, costs));
   }
 
   Choice draw(std::mt19937_64& random) const {

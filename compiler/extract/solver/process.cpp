@@ -309,9 +309,15 @@ MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const M
 }
 
 Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> solution) {
+  constexpr double kChosen = 0.5;
   Choice choice(problem.class_count());
-  for (uint32_t n = 0; n < solution.size(); ++n)
-    if (solution[n] > 0.5) choice.node[problem.class_of({n}).index] = {n};
+  std::vector<double> best(problem.class_count(), kChosen);
+  for (uint32_t n = 0; n < problem.node_count(); ++n) {
+    uint32_t cls = problem.class_of({n}).index;
+    if (solution[n] <= best[cls]) continue;
+    best[cls] = solution[n];
+    choice.node[cls] = {n};
+  }
   return choice;
 }
 

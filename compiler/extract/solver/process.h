@@ -25,7 +25,8 @@ MipResult solve_mip(const MipModel& model, const MipLimits& limits);
 /// solution the cutoff itself is the optimum. Byte limits are ignored.
 MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const MipLimits& limits);
 
-/// Converts such a solution to a choice.
+/// Returns the chosen nodes of a solution, one per class; undecided classes stay open. Columns
+/// after those of the nodes are ignored.
 Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> solution);
 
 /// As solve_problem(), for problems whose iteration limits end the work long before the time limit.
