@@ -1,12 +1,10 @@
 // The graph of operators, its bridges, and tuning plans from its trees.
 #include "runtime/tune/pairs/selection.h"
 
-#include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <numeric>
 
 namespace tg::tune {
@@ -47,40 +45,6 @@ std::optional<double> trials_of_pair(const Operator& target, const Operator& reu
   return expected_trials(target, reused, options.estimate);
 }
 
-/// Path by path: Dijkstra's algorithm from all nodes of the tree to the nearest terminal outside
-/// it.
-Tree nearest_paths(const ArcGraph& graph, std::vector<size_t> terminals) {
-  Tree tree;
-  llvm::BitVector in_tree(static_cast<unsigned>(graph.nodes));
-  in_tree.set(0);
-  while (!terminals.empty()) {
-    std::vector<double> cost(graph.nodes, std::numeric_limits<double>::infinity());
-    std::vector<size_t> by(graph.nodes, graph.arcs.size());
-    for (unsigned node : in_tree.set_bits()) cost[node] = 0;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t i = 0; i < graph.arcs.size(); ++i) {
-        const Arc& arc = graph.arcs[i];
-        if (cost[arc.from] + arc.weight >= cost[arc.to]) continue;
-        cost[arc.to] = cost[arc.from] + arc.weight;
-        by[arc.to] = i;
-        changed = true;
-      }
-    }
-    auto nearest = std::min_element(terminals.begin(), terminals.end(),
-                                    [&](size_t a, size_t b) { return cost[a] < cost[b]; });
-    for (size_t node = *nearest; !in_tree.test(static_cast<unsigned>(node));
-         node = graph.arcs[by[node]].from) {
-      in_tree.set(static_cast<unsigned>(node));
-      tree.push_back(by[node]);
-    }
-    llvm::erase_if(terminals,
-                   [&](size_t node) { return in_tree.test(static_cast<unsigned>(node)); });
-  }
-  std::sort(tree.begin(), tree.end());
-  return tree;
-}
-
 Tree full_searches(const OperatorGraph& graph) {
   Tree tree;
   for (size_t i = 0; i < graph.graph.arcs.size(); ++i)
@@ -93,7 +57,6 @@ Tree select_tree(const OperatorGraph& graph, Selection selection) {
   std::optional<Tree> tree;
   switch (selection) {
   case Selection::Full: return full_searches(graph);
-  case Selection::Nearest: return nearest_paths(graph.graph, graph.terminals());
   case Selection::Arborescence: tree = arborescence(graph.graph); break;
   case Selection::Greedy: tree = greedy_steiner_tree(graph.graph, graph.terminals()); break;
   case Selection::Exact: tree = exact_steiner_tree(graph.graph, graph.terminals()); break;

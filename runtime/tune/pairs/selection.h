@@ -61,9 +61,9 @@ struct OperatorGraph {
 /// Requires distinct operators.
 OperatorGraph operator_graph(llvm::ArrayRef<Operator> operators, const SelectionOptions& options);
 
-/// Full: no reuse. Arborescence: spans the whole graph, for graphs without bridges. Nearest:
-/// adds terminals one by one, by the cheapest path from the tree so far. Exact: for few originals.
-enum class Selection : uint8_t { Full, Arborescence, Nearest, Greedy, Exact };
+/// Full: no reuse. Arborescence: spans the whole graph, for graphs without bridges. Exact: for
+/// few originals.
+enum class Selection : uint8_t { Full, Arborescence, Greedy, Exact };
 
 struct TuneStep {
   size_t op;                    // index into OperatorGraph::operators
