@@ -89,26 +89,4 @@ Result<std::unique_ptr<Policy>> open_policy_file(const std::string& path) {
   return parse_rival(text, path);
 }
 
-void write_gains(llvm::raw_ostream& out, const PriorTable& table) {
-  std::string rules;
-  llvm::raw_string_ostream text(rules);
-  write_priors(text, table);
-  out << "{\"agent\": \"gains\", \"rules\": " << llvm::StringRef(text.str()).trim() << "}\n";
-}
-
-void write_motifs(llvm::raw_ostream& out, const MotifTable& table) {
-  llvm::json::OStream json(out, 2);
-  json.object([&] {
-    json.attribute("agent", "motifs");
-    json.attributeObject("rules", [&] {
-      for (const auto& [rule, weight] : table.rules) write_number(json, rule, weight);
-    });
-    json.attributeArray("pairs", [&] {
-      for (const auto& [pair, weight] : table.pairs)
-        json.value(llvm::json::Array{pair.first, pair.second, weight});
-    });
-  });
-  out << "\n";
-}
-
 } // namespace tg

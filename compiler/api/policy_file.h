@@ -4,18 +4,11 @@
 #include "compiler/search/game/rivals.h"
 #include "lang/core/result.h"
 
-#include <llvm/Support/raw_ostream.h>
-
 namespace tg {
 
 /// Opens a file made by `tg-paper train --policy gains` or `motifs`, or written by hand. Errors:
 /// those of the file; `bad_data_file` if it is not such a table.
 Result<std::unique_ptr<Policy>> open_policy_file(const std::string& path);
-
-/// Writes `{"agent": "gains", "rules": {...}}`, with the rules as in a file of priors.
-void write_gains(llvm::raw_ostream& out, const PriorTable& table);
-/// Writes `{"agent": "motifs", "rules": {"r": 0.1}, "pairs": [["r", "s", 0.05]]}`.
-void write_motifs(llvm::raw_ostream& out, const MotifTable& table);
 
 /// Returns true if the file is text, as a table is, and false for tensors.
 bool holds_text(llvm::StringRef path);

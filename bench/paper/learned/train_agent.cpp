@@ -1,6 +1,7 @@
 #include "bench/paper/learned/train_agent.h"
 
 #include "bench/paper/learned/guide_models.h"
+#include "bench/paper/learned/rival_tables.h"
 #include "bench/paper/learned/training_notes.h"
 #include "compiler/api/policy_file.h"
 #include "compiler/api/public_types.h"

@@ -10,8 +10,6 @@ namespace {
 constexpr double kLeast = 0.02;
 /// Imaginary actions without a gain that are added to each record of a table.
 constexpr double kDoubted = 2;
-/// Number of following steps in an explanation that count as successors of a step.
-constexpr size_t kSoon = 3;
 
 double mean_gain(const RuleRecord& record) { return record.gain / (record.tried + kDoubted); }
 
@@ -55,19 +53,6 @@ std::unique_ptr<Policy> MeanGainsPolicy::fresh() const {
 }
 
 // --- motifs -------------------------------------------------------------------------------------
-
-void mine_motifs(const Derivation& explanation, llvm::ArrayRef<Rule> rules, double gain,
-                 MotifTable& table) {
-  size_t count = explanation.steps.size();
-  if (count == 0 || gain <= 0) return;
-  double share = gain / static_cast<double>(count);
-  auto name = [&](size_t step) { return rules[explanation.steps[step].rule].name; };
-  for (size_t i = 0; i < count; ++i) {
-    table.rules[name(i)] += share;
-    for (size_t j = i + 1; j < std::min(count, i + 1 + kSoon); ++j)
-      if (name(i) != name(j)) table.pairs[{name(i), name(j)}] += share;
-  }
-}
 
 MotifPolicy::MotifPolicy(std::shared_ptr<const MotifTable> table)
     : table_(std::move(table)), most_rule_(most_of(table_->rules)),

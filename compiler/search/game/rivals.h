@@ -2,7 +2,6 @@
 // independent of the graph, and pairs of rules that followed each other in earlier gains.
 #pragma once
 
-#include "compiler/egraph/explain/derivation.h"
 #include "compiler/search/mcts/policy.h"
 
 namespace tg {
@@ -31,10 +30,6 @@ struct MotifTable {
   std::map<std::string, double> rules;
   std::map<std::pair<std::string, std::string>, double> pairs; // second soon after the first
 };
-
-/// Adds the steps of an explanation and its relative gain to the table.
-void mine_motifs(const Derivation& explanation, llvm::ArrayRef<Rule> rules, double gain,
-                 MotifTable& table);
 
 /// Weights a rule by the motifs that it starts or continues after the previous rule, and by its
 /// statistics in the current search.

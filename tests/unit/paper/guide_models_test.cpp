@@ -3,6 +3,7 @@
 #include "bench/paper/learned/followed_policy.h"
 #include "bench/paper/learned/guide_models.h"
 
+#include "bench/paper/learned/rival_tables.h"
 #include "compiler/api/policy_file.h"
 #include "runtime/files/safetensors.h"
 #include "tests/unit/search/search_fixture.h"

@@ -1,8 +1,8 @@
 // Tests the guide as the tree search's policy, with an invented network; its rivals;
 // and what is learned from a search.
 #include "bench/paper/learned/guide.h"
+#include "bench/paper/learned/rival_tables.h"
 
-#include "compiler/search/game/rivals.h"
 #include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 
