@@ -186,7 +186,7 @@ private:
       if (!options_.doc.empty()) text_ += ("## " + line).str() + "\n";
     text_ += "model " + name + "(";
     for (NodeId input : graph_.inputs())
-      text_ += names_[input.index] + ": " + type_of(input) + ", ";
+      text_ += names_[input.index] + ": " + integers_.type(input) + ", ";
     if (options_.open)
       for (const OpenText::Parameter& size : options_.open->parameters)
         text_ += size.name + ": int in " + size.range + ", ";
@@ -285,13 +285,13 @@ private:
   void results() {
     llvm::ArrayRef<GraphOutput> outputs = result_outputs();
     if (outputs.size() == 1 && outputs[0].name == "output") {
-      text_ += type_of(outputs[0].node);
+      text_ += integers_.type(outputs[0].node);
       return;
     }
     std::vector<std::string> names = output_names();
     text_ += "(";
     for (size_t i = 0; i < outputs.size(); ++i)
-      text_ += names[i] + ": " + type_of(outputs[i].node) + ", ";
+      text_ += names[i] + ": " + integers_.type(outputs[i].node) + ", ";
     text_ += ")";
   }
 

@@ -65,14 +65,14 @@ std::string Block::write() {
     NodeId id = argument.of[repeat_.body];
     std::string& name = names_[id.index];
     name = fresh(argument_name(argument));
-    head += name + ": " + type_of(id) + ", ";
-    for (const std::string& size : sizes_text(id)) bound.insert(size);
+    head += name + ": " + integers_.type(id) + ", ";
+    for (const std::string& size : integers_.sizes(id)) bound.insert(size);
   }
   if (numbers_of_.needed()) {
     taken_.insert("i");
     head += "i: int, ";
   }
-  if (repeat_.results.size() == 1) end += " -> " + type_of(result(0));
+  if (repeat_.results.size() == 1) end += " -> " + integers_.type(result(0));
   end += " {\n";
   statements();
   std::string values;

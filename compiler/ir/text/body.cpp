@@ -29,49 +29,13 @@ void Body::take_sizes() {
     taken_.insert(parameter.name);
 }
 
-const std::string* Body::open_text(const IntegerPlace& place) const {
-  if (!options_.open) return nullptr;
-  auto found = options_.open->expressions.find(place);
-  return found == options_.open->expressions.end() ? nullptr : &found->second;
-}
-
-bool Body::has_open(NodeId id, uint32_t slot) const {
-  if (!options_.open) return false;
-  auto first = options_.open->expressions.lower_bound({id.index, slot, 0});
-  return first != options_.open->expressions.end() && first->first.node == id.index &&
-         first->first.slot == slot;
-}
-
-std::string Body::number_text(int64_t number, const IntegerPlace& place) const {
-  const std::string* open = open_text(place);
-  return open ? *open : std::to_string(number);
-}
-
-std::vector<std::string> Body::numbers_text(llvm::ArrayRef<int64_t> numbers, NodeId id,
-                                            uint32_t slot) const {
-  std::vector<std::string> texts;
-  for (uint32_t i = 0; i < numbers.size(); ++i)
-    texts.push_back(number_text(numbers[i], {id.index, slot, i}));
-  return texts;
-}
-
-std::string Body::list_text(llvm::ArrayRef<int64_t> numbers, NodeId id, uint32_t slot) const {
-  return "[" + llvm::join(numbers_text(numbers, id, slot), ", ") + "]";
-}
-
-std::string Body::type_of(NodeId id) const {
-  const TensorType& type = graph_.type(id);
-  if (!has_open(id, IntegerPlace::kShape)) return type_text(type);
-  return dtype_name(type.dtype).str() + list_text(type.shape, id, IntegerPlace::kShape);
-}
-
 std::string Body::constant_of(NodeId id, bool mixed) const {
   const TensorType& type = graph_.type(id);
   const Value& values = graph_.attr(id, 0);
-  ConstantParts parts{list_text(type.shape, id, IntegerPlace::kShape)};
-  if (has_open(id, 0))
+  ConstantParts parts{integers_.list(type.shape, id, IntegerPlace::kShape)};
+  if (integers_.has_open(id, 0))
     for (uint32_t i = 0; i < values.reals.size() + values.ints.size(); ++i)
-      if (const std::string* open = open_text({id.index, 0, i})) parts.open[i] = *open;
+      if (const std::string* open = integers_.open({id.index, 0, i})) parts.open[i] = *open;
   return constant_text(words_, values, type, parts, mixed);
 }
 
@@ -141,7 +105,7 @@ void Body::declare_weight(NodeId id) {
   std::string given = given_name(id);
   if (given == "weight") given = "w"; // a word of the language
   name = fresh(given.empty() ? identifier(path, "w") : given);
-  text_ += "  param " + name + ": " + type_of(id) + " = weight(" + path_text(id, path) +
+  text_ += "  param " + name + ": " + integers_.type(id) + " = weight(" + path_text(id, path) +
            (init.empty() ? "" : ", init = " + init) + ")\n";
 }
 
@@ -173,7 +137,7 @@ std::string Body::sign_text(NodeId id) {
   Sign outer = sign_of(graph_.node(id).op);
   auto side = [&](size_t i) {
     NodeId operand = graph_.operands(id)[i];
-    if (const std::string* open = open_text({operand.index, 0, 0}); open && is_number(operand))
+    if (const std::string* open = integers_.open({operand.index, 0, 0}); open && is_number(operand))
       return llvm::StringRef(*open).contains(' ') ? "(" + *open + ")" : *open;
     if (is_number(operand)) // it takes the dtype of the other side
       return words_.text(graph_.attr(operand, 0), 0, graph_.type(operand).dtype);
@@ -247,7 +211,8 @@ std::string Body::bracket_text(NodeId id) {
   NodeId slice = graph_.operands(id)[0];
   bool index = graph_.node(slice).op == OpKind::Slice && pending_.count(slice.index) &&
                is_bracket(slice) && drops_axis(id, slice);
-  return index ? bracket_text(slice, number_text(graph_.attr(slice, 1).number, {slice.index, 1, 0}))
+  return index ? bracket_text(slice,
+                              integers_.text(graph_.attr(slice, 1).number, {slice.index, 1, 0}))
                : "";
 }
 
@@ -258,16 +223,16 @@ bool Body::is_bracket(NodeId slice) const {
 }
 
 bool Body::drops_axis(NodeId reshape, NodeId slice) const {
-  std::vector<std::string> kept = sizes_text(slice);
+  std::vector<std::string> kept = integers_.sizes(slice);
   if (kept[axis_of(slice)] != "1") return false;
   kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(axis_of(slice)));
-  return sizes_text(reshape) == kept;
+  return integers_.sizes(reshape) == kept;
 }
 
 std::string Body::range_text(NodeId slice) const {
-  std::string size = sizes_text(graph_.operands(slice)[0])[axis_of(slice)];
-  std::string start = number_text(graph_.attr(slice, 1).number, {slice.index, 1, 0});
-  std::string stop = number_text(graph_.attr(slice, 2).number, {slice.index, 2, 0});
+  std::string size = integers_.sizes(graph_.operands(slice)[0])[axis_of(slice)];
+  std::string start = integers_.text(graph_.attr(slice, 1).number, {slice.index, 1, 0});
+  std::string stop = integers_.text(graph_.attr(slice, 2).number, {slice.index, 2, 0});
   return (start == "0" ? "" : start) + ":" + (stop == size ? "" : stop);
 }
 
@@ -304,7 +269,7 @@ std::string Body::extern_text(NodeId id) {
 std::string Body::iota_text(NodeId id) const {
   TensorType type = graph_.type(id);
   int64_t axis = graph_.attr(id, 1).number;
-  std::string text = "iota(" + list_text(type.shape, id, IntegerPlace::kShape);
+  std::string text = "iota(" + integers_.list(type.shape, id, IntegerPlace::kShape);
   if (type.dtype != DType::F32) text += (", " + dtype_name(type.dtype)).str();
   return text + (axis == 0 ? ")" : ", axis = " + std::to_string(axis) + ")");
 }
@@ -330,7 +295,7 @@ std::string Body::attributes(NodeId id, const OpInfo& info) const {
   for (size_t slot = 0; slot < info.attrs().size(); ++slot) {
     const AttrInfo& attr = info.attrs()[slot];
     const Value& value = graph_.attr(id, slot);
-    bool open = has_open(id, static_cast<uint32_t>(slot));
+    bool open = integers_.has_open(id, static_cast<uint32_t>(slot));
     if (!attr.required && !open && is_default(id, attr, value)) continue;
     if (info.kind == OpKind::Transpose && swaps_last_axes(value)) continue;
     text += ", " + std::string(attr.name) + " = " +
@@ -346,16 +311,16 @@ Value with_pad_numbers(const Value& value, AttrKind kind) {
 
 std::string Body::attribute_text(NodeId id, uint32_t slot, AttrKind kind) const {
   Value value = graph_.attr(id, slot);
-  if (has_open(id, slot)) value = with_pad_numbers(value, kind);
+  if (integers_.has_open(id, slot)) value = with_pad_numbers(value, kind);
   switch (value.kind) {
-  case Value::Kind::Int: return number_text(value.number, {id.index, slot, 0});
+  case Value::Kind::Int: return integers_.text(value.number, {id.index, slot, 0});
   case Value::Kind::Ints: {
-    std::vector<std::string> numbers = numbers_text(value.ints, id, slot);
+    std::vector<std::string> numbers = integers_.texts(value.ints, id, slot);
     bool pair = kind == AttrKind::pair && numbers.size() == 2 && numbers[0] == numbers[1];
     return pair ? numbers[0] : "[" + llvm::join(numbers, ", ") + "]";
   }
   case Value::Kind::Float: {
-    const std::string* open = open_text({id.index, slot, 0});
+    const std::string* open = integers_.open({id.index, slot, 0});
     return open ? *open : words_.text(value.real);
   }
   default: return value.text_form();

@@ -3,6 +3,7 @@
 // too long, is written as a `let` just before.
 #pragma once
 
+#include "compiler/ir/text/integers.h"
 #include "compiler/ir/text/words.h"
 #include "compiler/ir/to_text.h"
 
@@ -30,7 +31,8 @@ Value with_pad_numbers(const Value& value, AttrKind kind);
 class Body {
 public:
   explicit Body(File& file)
-      : file_(file), graph_(file.graph), options_(file.options), uses_(file.graph.size()),
+      : file_(file), graph_(file.graph), options_(file.options),
+        integers_(file.graph, file.options.open), uses_(file.graph.size()),
         names_(file.graph.size()) {}
   virtual ~Body() = default;
 
@@ -64,19 +66,6 @@ protected:
 
   std::string operand_text(NodeId id);
 
-  /// Returns the expression in place of an integer, or the number.
-  std::string number_text(int64_t number, const IntegerPlace& place) const;
-  /// Returns "[2, N]" for the integers of an attribute or a shape.
-  std::string list_text(llvm::ArrayRef<int64_t> numbers, NodeId id, uint32_t slot) const;
-  std::vector<std::string> numbers_text(llvm::ArrayRef<int64_t> numbers, NodeId id,
-                                        uint32_t slot) const;
-  std::vector<std::string> sizes_text(NodeId id) const {
-    return numbers_text(graph_.type(id).shape, id, IntegerPlace::kShape);
-  }
-  /// Returns the expression in place of an integer, or null.
-  const std::string* open_text(const IntegerPlace& place) const;
-  bool has_open(NodeId id, uint32_t slot) const;
-  std::string type_of(NodeId id) const;
   std::string constant_of(NodeId id, bool mixed = false) const;
 
   /// Returns true if the operator can be written with a sign: it uses no optional operand or
@@ -125,6 +114,7 @@ protected:
   File& file_;
   const Graph& graph_;
   const TextOptions& options_;
+  Integers integers_;
   std::string text_;
   std::string scope_; // common prefix of given names, omitted here
   std::vector<uint32_t> uses_;
