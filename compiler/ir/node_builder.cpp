@@ -54,10 +54,6 @@ NodeId NodeMaker::filled(double value, const TensorType& type) {
   return made.valid() ? made : fail(why);
 }
 
-NodeId NodeMaker::indices(Ints values) {
-  return graph_.whole_constant(values, {DType::I64, {static_cast<int64_t>(values.size())}});
-}
-
 // --- element by element --------------------------------------------------------------------------
 
 NodeId NodeBuilder::cast(NodeId x, DType to) {

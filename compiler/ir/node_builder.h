@@ -57,7 +57,9 @@ public:
   NodeId like(NodeId x, double value) { return x.valid() ? scalar(value, dtype(x)) : NodeId(); }
   NodeId filled(double value, const TensorType& type);
   /// A vector of i64.
-  virtual NodeId indices(Ints values);
+  virtual NodeId indices(Ints values) {
+    return graph_.whole_constant(values, {DType::I64, {static_cast<int64_t>(values.size())}});
+  }
 
 protected:
   /// Returns the replacement of a newly added operator: itself, or a simpler known node.
