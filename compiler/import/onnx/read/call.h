@@ -82,8 +82,6 @@ public:
   const schema::Graph* graph(llvm::StringRef name);
   /// Reads a required attribute. Fails if it is missing.
   int64_t whole(llvm::StringRef name);
-  /// Marks an attribute as used although it has no effect here.
-  void ignore(llvm::StringRef attribute) { (void)this->attribute(attribute); }
 
   /// Returns a tensor attribute. Fails if it cannot be read.
   FileValue tensor(const schema::Tensor& attribute);
@@ -147,6 +145,8 @@ private:
   std::vector<FileValue> results_;
 };
 
+/// Marks an attribute as used although it has no effect here.
+inline void ignore(Call& call, llvm::StringRef attribute) { (void)call.attribute(attribute); }
 /// Reads an attribute of 0 or 1. Fails for another number.
 bool flag(Call& call, llvm::StringRef name, bool otherwise);
 /// Returns an input, which may have integers of a type that Tangram lacks.

@@ -46,8 +46,8 @@ std::optional<Attention> read_attention(Call& call) {
     heads = {split_heads(call, heads.q, own), split_heads(call, heads.k, shared),
              split_heads(call, heads.v, shared)};
   } else { // the axes determine the number of heads
-    call.ignore("q_num_heads");
-    call.ignore("kv_num_heads");
+    ignore(call, "q_num_heads");
+    ignore(call, "kv_num_heads");
   }
   if (call.has(4) != call.has(5)) call.fail("it has only one of the caches of keys and values");
   if (call.failed()) return std::nullopt;

@@ -138,13 +138,13 @@ bool scatters_nothing(Call& call) {
   bool nothing = false;
   for (size_t i : {1, 2}) nothing |= call.value(i).is(FileValue::Kind::Empty);
   if (!nothing) return false;
-  call.ignore("reduction");
+  ignore(call, "reduction");
   call.result(0, call.value(0));
   return true;
 }
 
 void scatter_elements(Call& call) {
-  call.ignore("axis");
+  ignore(call, "axis");
   if (scatters_nothing(call)) return;
   Emitter& e = call.emit();
   NodeId x = call.input(0), indices = indices_of(call, 1), updates = call.input(2);
@@ -194,7 +194,7 @@ void top_k(Call& call) {
   if (call.failed()) return;
   int64_t axis = call.axis(call.whole("axis", -1), e.rank(x));
   bool largest = flag(call, "largest", true);
-  call.ignore("sorted");
+  ignore(call, "sorted");
   if (k == 0) {
     TensorType none = e.type(x);
     none.shape[static_cast<size_t>(axis)] = 0;

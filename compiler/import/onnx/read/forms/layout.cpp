@@ -327,7 +327,7 @@ void pad(Call& call) {
 void trilu(Call& call) {
   Emitter& e = call.emit();
   if (call.value(0).is(Kind::Empty)) {
-    call.ignore("upper");
+    ignore(call, "upper");
     (void)call.value(1);
     return call.result(0, call.value(0));
   }

@@ -83,7 +83,7 @@ void read_factors(Call& call, Linear& x) {
 std::optional<Linear> read_linear(Call& call) {
   Emitter& e = call.emit();
   Linear x;
-  call.ignore("chunk_size"); // affects only how it is computed
+  ignore(call, "chunk_size"); // affects only how it is computed
   double scale = call.real("scale", 0);
   if (!read_sizes(call, x)) return std::nullopt;
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(x.key));

@@ -136,7 +136,7 @@ NodeId matches(Emitter& e, NodeId x, NodeId keys) {
 void one_hot_encoder(Call& call) {
   Emitter& e = call.emit();
   Shape categories = wholes(call, "cats_int64s");
-  call.ignore("zeros");
+  ignore(call, "zeros");
   NodeId x = e.cast(call.input(0), DType::I64);
   if (categories.empty()) {
     call.fail("its categories are strings, which are not supported");
@@ -199,8 +199,8 @@ void feature_vectorizer(Call& call) {
 
 /// Returns scores by class, as a tensor instead of a list of maps.
 void zip_map(Call& call) {
-  call.ignore("classlabels_int64s");
-  call.ignore("classlabels_strings");
+  ignore(call, "classlabels_int64s");
+  ignore(call, "classlabels_strings");
   call.result(call.input(0));
 }
 
@@ -222,7 +222,7 @@ NodeId linear(Call& call, NodeId x, const Reals& coefficients, const Reals& inte
 
 void linear_regressor(Call& call) {
   NodeId x = rows_of(call);
-  call.ignore("targets");
+  ignore(call, "targets");
   Reals coefficients = reals(call, "coefficients"), intercepts = reals(call, "intercepts");
   if (!call.failed()) call.result(transformed(call, linear(call, x, coefficients, intercepts)));
 }
@@ -230,7 +230,7 @@ void linear_regressor(Call& call) {
 void linear_classifier(Call& call) {
   Emitter& e = call.emit();
   NodeId x = rows_of(call);
-  call.ignore("multi_class");
+  ignore(call, "multi_class");
   Reals coefficients = reals(call, "coefficients"), intercepts = reals(call, "intercepts");
   if (call.failed()) return;
   NodeId scores = linear(call, x, coefficients, intercepts);
@@ -278,7 +278,7 @@ std::optional<Trees> read_trees(Call& call) {
   Shape missing = wholes(call, "nodes_missing_value_tracks_true");
   trees.features = wholes(call, "nodes_featureids");
   trees.thresholds = reals(call, "nodes_values");
-  call.ignore("nodes_hitrates");
+  ignore(call, "nodes_hitrates");
   size_t count = ids.size();
   for (size_t size : {numbers.size(), yes.size(), no.size(), modes.size(), trees.features.size(),
                       trees.thresholds.size()})

@@ -34,7 +34,7 @@ void read_stash_type(Call& call) {
 
 void batch_normalization(Call& call) {
   Emitter& emit = call.emit();
-  call.ignore("momentum"); // of training
+  ignore(call, "momentum"); // of training
   if (call.version() < 9 && call.whole("spatial", 1) == 0)
     call.fail("statistics of each element are not supported (`spatial` 0)");
   bool training = call.version() >= 14 && flag(call, "training_mode", false);
@@ -301,7 +301,7 @@ void dropout(Call& call) {
   Emitter& emit = call.emit();
   NodeId x = call.input(0);
   bool by_inputs = call.version() >= 12;
-  call.ignore(by_inputs ? "seed" : "ratio");
+  ignore(call, by_inputs ? "seed" : "ratio");
   bool training = by_inputs && call.has(2) && call.known_whole(2) != 0;
   if (training && !call.failed() && !(call.has(1) && call.known_real(1) == 0))
     call.fail("training is not supported: it drops elements at random");

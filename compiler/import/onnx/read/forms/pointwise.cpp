@@ -421,8 +421,8 @@ void clip(Call& call) {
 
 /// `saturate` affects only 8-bit floats.
 void cast(Call& call) {
-  call.ignore("saturate");
-  call.ignore("round_mode");
+  ignore(call, "saturate");
+  ignore(call, "round_mode");
   if (call.version() >= 6) return cast_to(call, static_cast<int32_t>(call.whole("to")));
   std::string name = llvm::StringRef(call.text("to", "")).lower(); // by name before opset 6
   for (int32_t type = 1; type < schema::Tensor::DataType_ARRAYSIZE; ++type)
@@ -431,8 +431,8 @@ void cast(Call& call) {
 }
 
 void cast_like(Call& call) {
-  call.ignore("saturate");
-  call.ignore("round_mode");
+  ignore(call, "saturate");
+  ignore(call, "round_mode");
   if (int32_t element = narrow_element(call, 1)) return cast_to(call, element);
   switch (call.type(1).dtype) {
   case DType::F32: return cast_to(call, schema::Tensor::FLOAT);

@@ -92,7 +92,7 @@ bool reduce_nothing(Call& call, double neutral) {
   Shape axes;
   if (call.has(1)) axes = call.axes(call.known_wholes(1), type.rank());
   if (std::optional<Shape> given = call.wholes("axes")) axes = call.axes(*given, type.rank());
-  call.ignore("noop_with_empty_axes");
+  ignore(call, "noop_with_empty_axes");
   Shape to;
   for (int64_t i = 0; i < type.rank(); ++i) {
     bool gone = axes.empty() || llvm::is_contained(axes, i);

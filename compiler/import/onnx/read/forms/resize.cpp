@@ -260,7 +260,7 @@ void resize(Call& call) {
     call.fail(scales.empty() ? "it has neither scales nor sizes" : "it has both scales and sizes");
   if (call.failed()) return;
   if (given.empty()) {
-    call.ignore("keep_aspect_ratio_policy"); // applies only to sizes
+    ignore(call, "keep_aspect_ratio_policy"); // applies only to sizes
     set_scales(call, sizes, scales);
   } else {
     set_sizes(call, sizes, given);

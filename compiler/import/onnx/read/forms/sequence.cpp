@@ -38,7 +38,7 @@ void write_construct(Call& call) {
 }
 
 void write_empty(Call& call) {
-  call.ignore("dtype"); // inserted elements have their own dtype
+  ignore(call, "dtype"); // inserted elements have their own dtype
   call.result(0, FileValue::sequence({}));
 }
 
@@ -177,7 +177,7 @@ void write_map(Call& call) {
 
 /// An optional with a value is represented by the value.
 void write_optional(Call& call) {
-  call.ignore("type");
+  ignore(call, "type");
   call.result(0, call.has(0) ? call.value(0) : FileValue::of(Kind::Nothing));
 }
 

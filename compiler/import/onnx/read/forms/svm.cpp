@@ -63,7 +63,7 @@ void svm_regressor(Call& call) {
   Emitter& e = call.emit();
   NodeId x = rows_of(call), values = kernel(call, x);
   Reals coefficients = reals(call, "coefficients"), rho = reals(call, "rho");
-  call.ignore("n_supports");
+  ignore(call, "n_supports");
   bool is_one_class = call.whole("one_class", 0) != 0;
   if (call.failed()) return;
   auto count = static_cast<int64_t>(coefficients.size());
