@@ -95,7 +95,8 @@ Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
   return {};
 }
 
-/// Removes the settings that are not parameters of the model, and returns their names.
+/// Removes the settings that are not parameters of the model, and returns their names: "a parameter
+/// `N`".
 std::vector<std::string> leave_out(const Program& program, ModelRequest& request) {
   std::vector<std::string> names;
   Result<FnRef> model = program.find_model(request.model);
@@ -103,7 +104,7 @@ std::vector<std::string> leave_out(const Program& program, ModelRequest& request
   std::vector<std::string> known = setting_names(program, *model);
   llvm::erase_if(request.settings, [&](const auto& setting) {
     bool unknown = !llvm::is_contained(known, setting.first);
-    if (unknown) names.push_back(setting.first);
+    if (unknown) names.push_back("a parameter `" + setting.first + "`");
     return unknown;
   });
   return names;
@@ -230,7 +231,8 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
   std::vector<std::string> left_out;
   if (request.shared) {
     left_out = leave_out_sizes(file.get(), options);
-    for (const auto& [name, text] : request.settings) left_out.push_back(name);
+    for (const auto& [name, text] : request.settings)
+      left_out.push_back("a parameter `" + name + "`");
   }
   bool own = options.shapes.empty() && options.dims.empty() && is_own(file->model());
   Result<std::vector<std::string>> defaulted = fix_sizes(*file, request, options);

@@ -55,7 +55,7 @@ struct LoadedModel {
   /// Names of the values in the file, by node; empty for a .tg file.
   llvm::DenseMap<uint32_t, std::string> names{};
   int64_t ops = 0;                        // nodes in such a file
-  std::vector<std::string> left_out = {}; // ignored parts of a shared request
+  std::vector<std::string> left_out = {}; // ignored by a shared request: "an input `x`"
   /// Data for exporting the graph as an ONNX file; null for other files.
   std::shared_ptr<const KeptOperators> kept = {};
   /// "LSTM `/rnn/LSTM`": nodes of such a file that should have been kept but had to be expanded.

@@ -16,18 +16,18 @@ std::vector<std::string> leave_out_sizes(const onnx::ModelFile* file, onnx::Impo
   std::vector<std::string> names;
   if (file)
     for (const std::string& name : onnx::dim_names(*file, sizes)) dims.insert(name);
-  auto keep = [&](auto& map, const llvm::StringSet<>& known) {
+  auto keep = [&](auto& map, const llvm::StringSet<>& known, llvm::StringRef kind) {
     for (auto at = map.begin(); at != map.end();) {
       bool stays = known.contains(at->first);
-      if (!stays) names.push_back(at->first);
+      if (!stays) names.push_back((kind + " `" + at->first + "`").str());
       at = stays ? std::next(at) : map.erase(at);
     }
   };
-  keep(sizes.shapes, inputs);
-  keep(sizes.named_shapes, inputs);
-  keep(sizes.dims, dims);
-  keep(sizes.ranges, dims);
-  keep(sizes.computed_dims, dims);
+  keep(sizes.shapes, inputs, "an input");
+  keep(sizes.named_shapes, inputs, "an input");
+  keep(sizes.dims, dims, "a symbolic dimension");
+  keep(sizes.ranges, dims, "a symbolic dimension");
+  keep(sizes.computed_dims, dims, "a symbolic dimension");
   return names;
 }
 

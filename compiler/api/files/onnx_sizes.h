@@ -7,7 +7,8 @@
 
 namespace tg {
 
-/// Removes the sizes that do not apply to the file, and returns their names. Without a file, none
+/// Removes the sizes that do not apply to the file, and returns their kinds and names: "an input
+/// `x`". Without a file, none
 /// applies.
 std::vector<std::string> leave_out_sizes(const onnx::ModelFile* file, onnx::ImportOptions& sizes);
 

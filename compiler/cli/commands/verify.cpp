@@ -355,9 +355,7 @@ std::optional<std::pair<VerifySide, VerifySide>> load_sides(Session& session, co
 /// Reports names that neither side has.
 bool report_left_out(Session& session, const std::map<std::string, int>& left_out) {
   for (const auto& [name, count] : left_out)
-    if (count == 2)
-      session.sink.report(error(
-          Code::usage, "neither model has an input, symbolic dimension or parameter `{0}`", name));
+    if (count == 2) session.sink.report(error(Code::usage, "neither model has {0}", name));
   return !session.sink.failed();
 }
 
