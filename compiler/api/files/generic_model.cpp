@@ -135,7 +135,7 @@ private:
     std::optional<LoadedModel> model = model_at(point, found, refused_);
     for (Diagnostic d : found.all()) {
       bool repeated = sample_ && d.severity != Severity::Error;
-      if (d.help.empty() && d.severity == Severity::Error) d.help = advice(sizes_.size() - 1);
+      if (d.help.empty() && d.severity == Severity::Error) d.help = model_.advice(point);
       if (!repeated)
         sink_.report(
             std::move(d).note("for " + text_of(sizes_, point) + ", within " + text_of(sizes_)));

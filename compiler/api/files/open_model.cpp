@@ -7,6 +7,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FormatVariadic.h>
 
 #include <cassert>
 
@@ -137,6 +138,46 @@ std::optional<LoadedModel> OpenModel::at(llvm::ArrayRef<int64_t> point, Diagnost
   std::optional<Graph> graph = build_graph(*program_, request, sink);
   if (!graph) return std::nullopt;
   return LoadedModel{std::move(*graph)};
+}
+
+Result<LoadedModel> OpenModel::at(llvm::ArrayRef<int64_t> point) const {
+  DiagnosticSink sink;
+  if (std::optional<LoadedModel> model = at(point, sink)) return std::move(*model);
+  auto failed = [](const Diagnostic& d) { return d.severity == Severity::Error; };
+  Diagnostic first = *llvm::find_if(sink.all(), failed);
+  if (file_ && first.help.empty()) first.help = advice(point);
+  return std::move(first).note("at " + text_of(sizes_, point));
+}
+
+std::string OpenModel::advice(llvm::ArrayRef<int64_t> failed) const {
+  auto builds = [&](const sizes::Point& point) {
+    DiagnosticSink unused;
+    return at(point, unused).has_value();
+  };
+  sizes::Point least;
+  for (const OpenSize& size : sizes_) least.push_back(size.range.least);
+  bool starts = builds(least);
+  for (size_t i = 0; starts && i < least.size(); ++i) {
+    sizes::Point point = least;
+    point[i] = failed[i];
+    if (builds(point)) continue;
+    int64_t most = least[i];
+    for (int64_t beyond = failed[i]; beyond - most > 1;) {
+      point[i] = most + (beyond - most) / 2;
+      (builds(point) ? most : beyond) = point[i];
+    }
+    for (size_t other = 0; most == least[i] && other < least.size(); ++other) {
+      sizes::Point equal = least;
+      equal[i] = equal[other] = most + 1;
+      if (other != i && builds(equal))
+        return llvm::formatv("`{0}` and `{1}` seem to be one size: join them with --dim {1}={0}",
+                             sizes_[i].name, sizes_[other].name);
+    }
+    return llvm::formatv("`{0}` can be at most {1}: bound it with --dim {0}={2}..{1}",
+                         sizes_[i].name, most, least[i]);
+  }
+  return llvm::formatv("fix a size, as in --dim {0}=8, or leave sizes out, as in --dim {0}=16..512",
+                       sizes_.back().name);
 }
 
 } // namespace tg

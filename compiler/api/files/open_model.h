@@ -37,6 +37,11 @@ public:
   /// `refused` receives every unsupported node of an ONNX file.
   std::optional<LoadedModel> at(llvm::ArrayRef<int64_t> point, DiagnosticSink& sink,
                                 std::vector<onnx::Refusal>* refused = nullptr) const;
+  /// The same, with the sizes in the first error, and for an ONNX file with advice.
+  Result<LoadedModel> at(llvm::ArrayRef<int64_t> point) const;
+  /// Says how to leave out sizes for which an ONNX file has no meaning, as at this point: the bound
+  /// of a size, such as the rows of a table of positions, if one explains the failure.
+  std::string advice(llvm::ArrayRef<int64_t> failed) const;
 
 private:
   OpenModel(SourceManager& sources, std::string path, ModelRequest request)

@@ -38,14 +38,7 @@ Result<OnnxExport> exported(const Options& o, const OpenModel& open, const Loade
   TG_TRY(PrepareOptions options, prepare_options(o, sample));
   int opset = static_cast<int>(o.opset);
   if (!open.is_open()) return export_onnx(sample, sample.graph, options, opset, o.out_file);
-  auto at = [&](llvm::ArrayRef<int64_t> point) -> Result<LoadedModel> {
-    DiagnosticSink sink;
-    std::optional<LoadedModel> model = open.at(point, sink);
-    if (model) return std::move(*model);
-    Diagnostic first = sink.all().front();
-    first.notes.push_back("at " + text_of(open.sizes(), point));
-    return first;
-  };
+  auto at = [&](llvm::ArrayRef<int64_t> point) { return open.at(point); };
   return export_open_onnx(open.sizes(), at, options, opset, o.out_file);
 }
 

@@ -211,12 +211,10 @@ Result<void> write_open_onnx(Session& session, const LoadedAndOptimized& optimiz
   const OpenModel& open = *optimized.open;
   const SizeRecipes::Serving& best = optimized.recipes->best_overall();
   auto at = [&](llvm::ArrayRef<int64_t> point) -> Result<LoadedModel> {
-    DiagnosticSink sink;
-    std::optional<LoadedModel> model = open.at(point, sink);
-    if (!model) return Diagnostic(sink.all().front()).note("at " + text_of(open.sizes(), point));
-    TG_TRY(RepeatedGraph repeated, repeat(best.recipe, model->graph));
-    model->graph = std::move(repeated.graph);
-    return std::move(*model);
+    TG_TRY(LoadedModel model, open.at(point));
+    TG_TRY(RepeatedGraph repeated, repeat(best.recipe, model.graph));
+    model.graph = std::move(repeated.graph);
+    return model;
   };
   TG_TRY(PrepareOptions options, prepare_options(o, optimized.source));
   TG_TRY(OnnxExport exported,
