@@ -3,8 +3,8 @@
 #include "compiler/api/verify/verify_rules.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
-#include "compiler/rules/text.h"
 #include "compiler/rules/rule_form.h"
+#include "compiler/rules/text.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -7,8 +7,8 @@
 // that each rule fires.
 #include "compiler/egraph/egraph.h"
 #include "compiler/rules/instances/sample.h"
-#include "compiler/search/saturate.h"
 #include "compiler/rules/rule_form.h"
+#include "compiler/search/saturate.h"
 #include "tests/property/rules/library.h"
 
 #include <llvm/Support/MemoryBuffer.h>

@@ -55,8 +55,7 @@ TEST_F(OpenModels, AreCheckedForTheWholeRange) {
   DiagnosticSink fixed;
   std::optional<OpenModel> one = open(text, {"", {{"S", "3"}, {"T", "3"}}});
   EXPECT_FALSE(one); // the sink has the errors above
-  one = OpenModel::open(sources, sources.add("test.tg", text),
-                        {"", {{"S", "1"}}}, fixed);
+  one = OpenModel::open(sources, sources.add("test.tg", text), {"", {{"S", "1"}}}, fixed);
   ASSERT_TRUE(one);
   EXPECT_TRUE(one->check(fixed)); // S = 1 is broadcast over any T
   EXPECT_EQ(text_of(one->sizes()), "T in 1..9");

@@ -31,8 +31,8 @@ AttentionMask attention_mask(Call& call, const MaskRules& rules);
 NodeId sum_with_zero_mask(Emitter& e, NodeId x, NodeId y);
 
 /// If all numbers of the mask below a softmax are finite, returns the softmax of the same mask with
-/// its bounds written into the graph, as a clip that changes nothing; otherwise returns the softmax.
-/// Rules then know that the mask hides no row.
+/// its bounds written into the graph, as a clip that changes nothing; otherwise returns the
+/// softmax. Rules then know that the mask hides no row.
 NodeId softmax_with_bounded_mask(Emitter& e, NodeId softmax);
 
 } // namespace tg::onnx
