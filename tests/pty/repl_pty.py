@@ -249,7 +249,7 @@ def second_session(tg, state):
     t.say(":set time-limit=100000", "")
     t.say(":set threads=1", "")
     t.say("w: f32[2048, 2048]", "")
-    t.send(":verify w @ w @ w @ w @ w + 1, 1 + w @ w @ w @ w @ w\n")
+    t.send(":verify w @ w @ w @ w @ w, w @ (w @ (w @ (w @ w)))\n")
     t.wait("\n")
     t.interrupt("undecided")
     t.wait("tg> ")
