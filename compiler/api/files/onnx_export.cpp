@@ -444,7 +444,7 @@ private:
     TG_TRY(LoadedModel model, at_(point));
     if (opset_ == 0) opset_ = usual_opset(model.kept.get());
     Whole whole = with_source_nodes(model.graph, model.kept.get(), opset_);
-    onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph, /*has_open_sizes=*/true);
+    onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
     if (parts_.empty()) TG_CHECK(check_transforms(plain.transforms, options_));
     Folded none{plain.graph, plain.graph};
     parts_.push_back({std::move(model), std::move(whole), std::move(plain), std::move(none)});

@@ -618,9 +618,9 @@ private:
 
 } // namespace
 
-PreparedGraph prepare_for_export(const Graph& graph, bool has_open_sizes) {
+PreparedGraph prepare_for_export(const Graph& graph) {
   PreparedGraph prepared = ExportPreparation(graph).run();
-  if (!has_open_sizes) prepared.graph = flatten_rows(prepared.graph);
+  prepared.graph = flatten_rows(prepared.graph);
   return prepared;
 }
 

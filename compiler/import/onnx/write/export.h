@@ -64,9 +64,8 @@ struct PreparedGraph {
 };
 
 /// Replaces winograd_conv2d of a transformed kernel by conv2d of the kernel, and attention by its
-/// two products and the operators between them. Writes rows as matrices (flatten_rows.h), unless
-/// sizes are open: the reshapes would then compute their shapes.
-PreparedGraph prepare_for_export(const Graph& graph, bool has_open_sizes = false);
+/// two products and the operators between them; writes rows as matrices (flatten_rows.h).
+PreparedGraph prepare_for_export(const Graph& graph);
 
 /// Returns the graph with the fixed operands of kept nodes. nullopt if a kept node depends on
 /// itself: rewriting may have merged operators before and after it.
