@@ -21,7 +21,8 @@ public:
   std::optional<GenericModel> run() {
     std::vector<Point> points = all_points();
     // Polynomials show at few points. The others tell divisions apart.
-    std::vector<Point> few = few_of(points);
+    std::vector<Point> few = points;
+    few.resize(std::min(few.size(), sizes::points_for_polynomials(sizes_.size())));
     for (const std::vector<Point>* chosen : {&few, &points}) {
       for (const Point& point : *chosen)
         if (!build(point)) return std::nullopt;
@@ -56,15 +57,6 @@ private:
     }
     constexpr size_t kFewest = 4;
     return typical.size() < kFewest ? points : typical;
-  }
-
-  std::vector<Point> few_of(const std::vector<Point>& points) const {
-    constexpr size_t kOnLines = 6, kChecks = 8;
-    size_t first = 1 + kOnLines * sizes_.size();
-    if (points.size() <= first + kChecks) return points;
-    std::vector<Point> few(points.begin(), points.begin() + static_cast<ptrdiff_t>(first));
-    few.insert(few.end(), points.end() - kChecks, points.end());
-    return few;
   }
 
   /// Checks the expressions and decisions at small sizes and at ends of the ranges, where they may
