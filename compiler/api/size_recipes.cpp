@@ -16,8 +16,7 @@ namespace tg {
 using Public = tangram::OptimizeOptions;
 using sizes::Point;
 
-// --- the sizes to try
-// -----------------------------------------------------------------------------
+// --- the sizes to try ----------------------------------------------------------------------------
 
 namespace {
 
@@ -76,8 +75,7 @@ std::vector<Point> points_to_try(llvm::ArrayRef<OpenSize> sizes) {
   return points;
 }
 
-// --- recipes by size
-// ------------------------------------------------------------------------------
+// --- recipes by size -----------------------------------------------------------------------------
 
 size_t SizeRecipes::index_at(llvm::ArrayRef<int64_t> point) const {
   for (size_t i = 0; i + 1 < recipes_.size(); ++i)
@@ -145,8 +143,7 @@ private:
   void report_proof(const SizeRecipes& recipes, OptimizeReport& report, double seconds) const;
 };
 
-// --- searches
-// -------------------------------------------------------------------------------------
+// --- searches ------------------------------------------------------------------------------------
 
 /// Instantiates the model at the points. Sizes above a limit of the program are left out; then a
 /// note has the reason.
@@ -159,7 +156,7 @@ void SizeSearch::try_points(const LoadedModel& source) {
       tried_.push_back({std::move(point), std::move(at->graph), {}});
     } else {
       notes_.push_back(llvm::formatv("not tried at {0}: {1}", text_of(model_.sizes(), point),
-                                     sink.all().front().message));
+                                     first_error(sink).message));
     }
   }
 }
@@ -237,7 +234,7 @@ void SizeSearch::search_at(Tried& tried, double seconds) {
       optimize_model(source->graph, options, nullptr, host, sources_, sink);
   std::string fault;
   if (!found)
-    fault = sink.all().empty() ? "it failed" : sink.all().front().message;
+    fault = sink.failed() ? first_error(sink).message : "it failed";
   else if (!found->result.chain)
     fault = found->result.unexplained;
   else if (found->result.chain->steps.empty())
@@ -249,8 +246,7 @@ void SizeSearch::search_at(Tried& tried, double seconds) {
                                    text_of(model_.sizes(), tried.point), fault));
 }
 
-// --- selection
-// ------------------------------------------------------------------------------------
+// --- selection -----------------------------------------------------------------------------------
 
 /// Returns true if the point is that of a plain run in all other sizes.
 bool SizeSearch::varies(const Tried& tried, size_t along) const {
@@ -366,8 +362,7 @@ std::shared_ptr<const SizeRecipes> SizeSearch::select() {
                                              static_cast<size_t>(best));
 }
 
-// --- the report
-// -----------------------------------------------------------------------------------
+// --- the report ----------------------------------------------------------------------------------
 
 /// Claims a proof only if the prover shows every rule that a recipe applies, for all sizes. A
 /// recipe applies a rule only where its conditions hold, which is checked at each size, so nothing

@@ -102,6 +102,12 @@ std::optional<OpenModel> OpenModel::open(SourceManager& sources, FileId file, Mo
   return of_program(std::move(model), load_program(sources, library(), file, sink), sink);
 }
 
+const Diagnostic& first_error(const DiagnosticSink& sink) {
+  assert(sink.failed());
+  return *llvm::find_if(sink.all(),
+                        [](const Diagnostic& d) { return d.severity == Severity::Error; });
+}
+
 sizes::Point OpenModel::sample() const {
   sizes::Point point;
   for (const OpenSize& size : sizes_) point.push_back(size.sample);
@@ -143,8 +149,7 @@ std::optional<LoadedModel> OpenModel::at(llvm::ArrayRef<int64_t> point, Diagnost
 Result<LoadedModel> OpenModel::at(llvm::ArrayRef<int64_t> point) const {
   DiagnosticSink sink;
   if (std::optional<LoadedModel> model = at(point, sink)) return std::move(*model);
-  auto failed = [](const Diagnostic& d) { return d.severity == Severity::Error; };
-  Diagnostic first = *llvm::find_if(sink.all(), failed);
+  Diagnostic first = first_error(sink);
   if (file_ && first.help.empty()) first.help = advice(point);
   return std::move(first).note("at " + text_of(sizes_, point));
 }

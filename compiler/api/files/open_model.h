@@ -10,6 +10,9 @@
 
 namespace tg {
 
+/// Returns the first error, after warnings, of a sink that has one.
+const Diagnostic& first_error(const DiagnosticSink& sink);
+
 /// A model as a function of its open sizes. Without any, it is instantiated at the empty point. Any
 /// number of threads may use one, each with its own sources and sink.
 class OpenModel {

@@ -233,7 +233,7 @@ Result<std::string> generic_text(const LoadedAndOptimized& optimized) {
   };
   DiagnosticSink sink;
   std::optional<GenericModel> fitted = fit_model(*optimized.open, sink, nullptr, rewrite);
-  if (!fitted) return sink.all().front();
+  if (!fitted) return first_error(sink);
   return fitted->text();
 }
 
