@@ -245,34 +245,40 @@ std::vector<uint64_t> Expressions::leaves(uint32_t reads) const {
   return found;
 }
 
-llvm::DenseSet<uint64_t> Expressions::exponents(uint32_t value) const {
-  llvm::DenseSet<uint64_t> found;
-  llvm::DenseSet<uint32_t> seen;
-  std::vector<uint32_t> open = {value};
-  while (!open.empty()) {
-    uint32_t at = open.back();
-    open.pop_back();
-    const Node& node = nodes_[at];
-    if (!node.raises || !seen.insert(at).second) continue;
-    open.insert(open.end(), node.args.begin(), node.args.end());
-    if (node.kind == Kind::Call && is_exponential(node.op) && !literal_of(node.args[0]))
-      found.insert(nodes_[node.args[0]].plain);
-  }
-  return found;
-}
+namespace {
 
-llvm::DenseSet<uint64_t> steps_of(const Expressions& all, uint32_t value) {
-  llvm::DenseSet<uint64_t> found;
+/// Calls `visit` for the node and those below it that have `flag`, once each.
+template <class Visit>
+void visit_flagged(const Expressions& all, uint32_t value, bool Expressions::Node::*flag,
+                   Visit visit) {
   llvm::DenseSet<uint32_t> seen;
   std::vector<uint32_t> open = {value};
   while (!open.empty()) {
     uint32_t at = open.back();
     open.pop_back();
     const Expressions::Node& node = all.node(at);
-    if (!node.jumps || !seen.insert(at).second) continue;
+    if (!(node.*flag) || !seen.insert(at).second) continue;
     open.insert(open.end(), node.args.begin(), node.args.end());
-    if (node.kind == Kind::Call && is_step(node.op)) found.insert(node.hash);
+    visit(node);
   }
+}
+
+} // namespace
+
+llvm::DenseSet<uint64_t> Expressions::exponents(uint32_t value) const {
+  llvm::DenseSet<uint64_t> found;
+  visit_flagged(*this, value, &Node::raises, [&](const Node& node) {
+    if (node.kind == Kind::Call && is_exponential(node.op) && !literal_of(node.args[0]))
+      found.insert(nodes_[node.args[0]].plain);
+  });
+  return found;
+}
+
+llvm::DenseSet<uint64_t> steps_of(const Expressions& all, uint32_t value) {
+  llvm::DenseSet<uint64_t> found;
+  visit_flagged(all, value, &Expressions::Node::jumps, [&](const Expressions::Node& node) {
+    if (node.kind == Expressions::Kind::Call && is_step(node.op)) found.insert(node.hash);
+  });
   return found;
 }
 
